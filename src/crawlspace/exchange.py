@@ -1,0 +1,158 @@
+"""One request and what came of it: the values between the network, the archive and those who read pages.
+
+Nothing here knows a socket or a file. Times are integer milliseconds since 1970 UTC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum, unique
+
+
+@unique
+class FetchError(StrEnum):
+    """How a request fails without an answer that was read whole. The words are classes of dead letters."""
+
+    DNS = "dns"
+    ADDRESS_REFUSED = "address_refused"
+    CONNECT = "connect"
+    CONNECT_TIMEOUT = "connect_timeout"
+    TLS = "tls"
+    RESET = "reset"
+    IDLE_TIMEOUT = "idle_timeout"
+    TOTAL_TIMEOUT = "total_timeout"
+    TOO_SLOW = "too_slow"
+    PROTOCOL = "protocol"
+    HEAD_TOO_LARGE = "head_too_large"
+    DECODING = "decoding"
+    LOCAL = "local"
+    """The failure is ours: no descriptors, no memory, no route."""
+
+
+@unique
+class Truncated(StrEnum):
+    """Why a kept body is not whole; WARC-Truncated's own words."""
+
+    LENGTH = "length"
+    TIME = "time"
+    DISCONNECT = "disconnect"
+
+
+class Headers:
+    """Response headers in order, as bytes on the wire read as Latin-1; names compare without case."""
+
+    __slots__ = ("_first", "raw")
+
+    def __init__(self, raw: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        self.raw = raw
+        first: dict[str, str] = {}
+        for name, value in raw:
+            first.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+        self._first = first
+
+    def get(self, name: str, default: str = "") -> str:
+        """The first value under `name` (lower case), or `default`."""
+        return self._first.get(name, default)
+
+    def all(self, name: str) -> list[str]:
+        """Every value under `name` (lower case), in order."""
+        wanted = name.encode("latin-1")
+        return [value.decode("latin-1") for key, value in self.raw if key.lower() == wanted]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Headers) and self.raw == other.raw
+
+    def __hash__(self) -> int:
+        return hash(self.raw)
+
+    def __repr__(self) -> str:
+        return f"Headers({self.raw!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """One request to be made. The URL is already in WHATWG form, without fragment and user information."""
+
+    url: str
+    method: str = "GET"
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Beyond those that every request carries; they replace a default of the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """What came of a request. Failures are values here, never exceptions.
+
+    `error` is None exactly when a whole response head was read and the body was read to its end or to its cap;
+    a body that broke off has `truncated` and, unless only our own cap cut it, an `error` too.
+    """
+
+    url: str
+    started_at: int
+    elapsed_ms: int = 0
+    error: FetchError | None = None
+    detail: str = ""
+    status: int = 0
+    """0 when no response head was read."""
+    headers: Headers = field(default_factory=Headers)
+    request_head: bytes = b""
+    """Request line and headers as sent, with the blank line."""
+    request_body: bytes = b""
+    response_head: bytes = b""
+    """Status line and headers as received, byte for byte, with the blank line."""
+    payload: bytes = b""
+    """The body as it came on the wire: chunk framing and content coding still on."""
+    body: bytes = b""
+    """The body decoded: what parsers read. Cut at the caps."""
+    truncated: Truncated | None = None
+    address: str = ""
+    """IP address really connected to, with port."""
+
+    @property
+    def wire_size(self) -> int:
+        """Bytes of the response on the wire."""
+        return len(self.response_head) + len(self.payload)
+
+
+@unique
+class RobotsVerdict(StrEnum):
+    """What an origin's robots.txt comes to (RFC 9309, section 2.3.1)."""
+
+    RULES = "rules"
+    """It was read: its rules decide."""
+    ALLOW_ALL = "allow_all"
+    """4xx: there are no rules."""
+    DEFER = "defer"
+    """5xx, 429 or no answer: nothing may be fetched until it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsFile:
+    """One origin's answer to /robots.txt, as it is kept."""
+
+    origin: str
+    """Scheme, host and port, as `https://example.com` or `http://example.com:8080`."""
+    fetched_at: int
+    expires_at: int
+    verdict: RobotsVerdict
+    text: str = ""
+    """The rules, decoded; empty unless the verdict is RULES."""
+    detail: str = ""
+    """Status or error that led to the verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """One stored exchange, as it goes into the archive and comes out of it."""
+
+    url: str
+    at: int
+    status: int
+    request_head: bytes
+    request_body: bytes
+    response_head: bytes
+    payload: bytes
+    truncated: Truncated | None = None
+    address: str = ""
+    method: str = "GET"

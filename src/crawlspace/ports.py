@@ -1,0 +1,150 @@
+"""The seams: what the engine needs of the world, as small protocols that speak in batches.
+
+The contract suites in `crawlspace.testing` say what each must do; a backend is right when it passes them.
+`now` is given by tests and by embedded stores; None means the store's own clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from crawlspace.exchange import Capture, FetchRequest, FetchResult, RobotsFile
+from crawlspace.types import (
+    Answer,
+    Claim,
+    Claimed,
+    Counts,
+    DeadLetter,
+    HostFigures,
+    Lease,
+    Pointer,
+    Settlement,
+    Story,
+    Wish,
+)
+
+
+class Frontier(Protocol):
+    """Every URL known, its state, and the order in which the queued ones leave."""
+
+    async def claim(self, claims: Sequence[Claim], now: int | None = None) -> list[Claimed]:
+        """Make these URLs known; one answer each, in order. Whoever claims a key first, wins.
+
+        A known URL that is still queued takes a better class or depth from the claim, and one that was skipped
+        for a reason that depends on the path is queued when the claim carries no refusal.
+        """
+        ...
+
+    async def lease(self, wish: Wish, now: int | None = None) -> list[Lease]:
+        """Due hosts, each with its best URLs, its pace and a fresh token; nobody else gets them meanwhile.
+
+        Tokens increase and are never used again. A suspect URL is leased alone.
+        """
+        ...
+
+    async def renew(self, tokens: Sequence[int], ttl_ms: int, now: int | None = None) -> list[bool]:
+        """Extend leases; False for one that is lost, whose holder must stop at once."""
+        ...
+
+    async def settle(
+        self, settlements: Sequence[Settlement], claims: Sequence[Claim], now: int | None = None
+    ) -> list[Answer]:
+        """Claim the links and apply the settlements in one transaction; one answer for each settlement.
+
+        A settlement whose token is not its host's current one changes nothing and is answered STALE (or ALREADY
+        when that lease had settled the URL before).
+        """
+        ...
+
+    async def reclaim(self, now: int | None = None) -> int:
+        """Put the URLs of expired leases back as suspects; how many leases ended."""
+        ...
+
+    async def next_due(self, now: int | None = None) -> int | None:
+        """The earliest time at which `lease` or `reclaim` has something to do; None when never."""
+        ...
+
+    async def counts(self) -> Counts:
+        """Totals at this moment; the states add up to the distinct URLs claimed."""
+        ...
+
+    async def dead(self, after: int = 0, limit: int = 100) -> list[DeadLetter]:
+        """Dead letters in order of their numbers, from the first above `after`."""
+        ...
+
+    async def revive(self, ids: Sequence[int], now: int | None = None) -> int:
+        """Queue dead URLs again with all their tries; how many were dead."""
+        ...
+
+
+class Ledger(Protocol):
+    """What a crawl remembers beside its URLs: its own facts, robots files, and answers for those who ask."""
+
+    async def notes(self) -> Mapping[str, str]:
+        """Facts of the crawl: format, hash key, URL rules, scope as it has grown."""
+        ...
+
+    async def note(self, facts: Mapping[str, str]) -> None:
+        """Write facts; durable on return."""
+        ...
+
+    async def robots(self, origins: Sequence[str]) -> list[RobotsFile | None]:
+        """Stored robots.txt answers, expired ones too."""
+        ...
+
+    async def keep_robots(self, files: Sequence[RobotsFile]) -> None:
+        """Store robots.txt answers, replacing older ones of the same origin."""
+        ...
+
+    async def find(self, keys: Sequence[bytes]) -> list[Story | None]:
+        """All that is known of these fingerprints."""
+        ...
+
+    async def hosts(self, after: str = "", limit: int = 100) -> list[HostFigures]:
+        """Hosts by name, from the first above `after`."""
+        ...
+
+    async def unprocessed(self, after: int = 0, limit: int = 100) -> list[Story]:
+        """URLs in state stored, by number, from the first above `after`."""
+        ...
+
+
+class Archive(Protocol):
+    """Raw captures, kept for ever and never changed."""
+
+    async def append(self, capture: Capture) -> Pointer:
+        """Write a capture; durable only after the next `flush`."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when all that was appended is durable.
+
+        Raises `DiskFull` or `ArchiveSuspect`; nothing appended since the last flush then counts, and the caller
+        appends it again.
+        """
+        ...
+
+    def open(self, pointer: Pointer) -> Capture:
+        """Read one capture back; raises `StoreDamaged` when it is not there or its digest differs."""
+        ...
+
+    def scan(self) -> Iterator[tuple[Pointer, Capture]]:
+        """Every capture in order of writing."""
+        ...
+
+    async def close(self) -> None:
+        """Flush and end the current file."""
+        ...
+
+
+class Fetcher(Protocol):
+    """Gets one response, or the reason why there is none."""
+
+    async def fetch(self, request: FetchRequest) -> FetchResult:
+        """Raises on cancellation only."""
+        ...
+
+    async def close(self) -> None:
+        """End all connections."""
+        ...
