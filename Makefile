@@ -1,0 +1,100 @@
+# Every target sets up what it needs in $(VENV), from locks with hashes; stamp files make the second time quick.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
+LONG_TIMEOUT ?= 3600
+
+URL ?=
+DIR ?= crawls/$(firstword $(subst /, ,$(subst ?,/,$(subst :,/,$(patsubst http://%,%,$(patsubst https://%,%,$(URL)))))))
+CONTACT ?=
+ARGS ?=
+export URL DIR CONTACT
+
+# Where no input or output happens, every branch is tested.
+PURE := */crawlspace/urls/*,*/crawlspace/content/*,*/crawlspace/pages/*,*/crawlspace/policy/*
+VOCABULARY := */crawlspace/types.py,*/crawlspace/states.py,*/crawlspace/errors.py,*/crawlspace/exchange.py
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11
+LOCKED := pyproject.toml requirements/build.in
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo crawl test long bench check format docs lock clean
+
+help: ## print this list
+	@echo "usage: make TARGET [PYTHON=python3.12] [VENV=.venv]"
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | \
+	  while IFS="$$(printf '\t')" read -r name text; do printf '  make %-7s %s\n' "$$name" "$$text"; done
+
+demo: $(VENV)/base.stamp ## crawl a small web made up on this machine; ends within a minute
+	@$(BIN)/crawlspace demo $(ARGS)
+
+crawl: $(VENV)/base.stamp ## crawl URL=https://... [DIR=crawls/NAME] [CONTACT=you@example.com] [ARGS="..."]
+	@test -n "$$URL" || { echo 'make crawl needs a URL: make crawl URL=https://example.com/' >&2; exit 2; }
+	@mkdir -p "$$(dirname "$$DIR")"
+	@$(BIN)/crawlspace crawl "$$URL" --dir "$$DIR" $(if $(CONTACT),-s "contact=$$CONTACT") $(ARGS)
+
+test: $(VENV)/dev.stamp ## run the tests and hold them to their coverage; at most 12 minutes on 2 cores
+	@rm -f .coverage .coverage.*
+	$(BIN)/pytest --numprocesses=auto --dist=worksteal --cov --cov-report=
+	@echo 'coverage over all: 90 % at least'
+	@$(BIN)/coverage report --fail-under=90
+	@echo 'coverage of the pure packages and the vocabulary: every branch'
+	@$(BIN)/coverage report --fail-under=100 --include='$(PURE),$(VOCABULARY)'
+
+long: $(VENV)/dev.stamp ## run the tests that are too big for every day
+	$(BIN)/pytest -m long --hypothesis-profile=thorough --timeout=$(LONG_TIMEOUT) $(ARGS)
+
+bench: $(VENV)/bench.stamp ## measure pages per second of CPU, Scrapy beside it
+	$(BIN)/python -m bench $(ARGS)
+
+check: $(VENV)/dev.stamp ## format, lint, types, layers and sizes
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python scripts/code_sizes.py
+
+format: $(VENV)/dev.stamp ## put the code into form and mend what the linter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/base.stamp ## write the pages that are made from the code
+	$(BIN)/python scripts/reference_pages.py
+
+lock: $(VENV)/lock.stamp ## choose the newest versions that pyproject.toml allows and write them down with hashes
+	$(COMPILE) --upgrade $(LOCKED) --extra testing -o requirements/base.txt
+	$(COMPILE) --upgrade $(LOCKED) --extra dev -c requirements/base.txt -o requirements/dev.txt
+	$(COMPILE) --upgrade $(LOCKED) --extra dev --extra bench -c requirements/dev.txt -o requirements/bench.txt
+	$(COMPILE) --upgrade requirements/lock.in -o requirements/lock.txt
+
+clean: ## remove what the other targets made, crawls excepted
+	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+
+$(VENV)/venv.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo 'crawlspace needs Python 3.11 or newer; name one with make PYTHON=/path/to/python3.11' >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo 'this Python cannot make virtual environments; on Debian: apt-get install python3-venv' >&2; exit 2; }
+	@echo 'setting up $(VENV), once'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+# The package itself is installed last and editable: it names no version of its own that a hash could hold.
+$(VENV)/base.stamp: requirements/base.txt pyproject.toml $(VENV)/venv.stamp
+	@$(PIP) install --require-hashes -r $<
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.txt $(VENV)/base.stamp
+	@$(PIP) install --require-hashes -r $<
+	@touch $@
+
+$(VENV)/bench.stamp: requirements/bench.txt $(VENV)/dev.stamp
+	@$(PIP) install --require-hashes -r $<
+	@touch $@
+
+$(VENV)/lock.stamp: requirements/lock.txt $(VENV)/venv.stamp
+	@$(PIP) install --require-hashes -r $<
+	@touch $@

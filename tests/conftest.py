@@ -1,0 +1,22 @@
+"""What holds for every test: how many examples Hypothesis draws, and which seed repeats a failed run."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Examples stay random, so that every run looks somewhere new; a failure prints what repeats it.
+settings.register_profile(
+    "plain", deadline=None, print_blob=True, derandomize=False, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("plain"), max_examples=5000)
+settings.load_profile("plain")
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    """A failure under one order of tests and one run of chance can be had again."""
+    seed = config.getoption("randomly_seed", None)
+    if exitstatus and isinstance(seed, int):
+        terminalreporter.write_line(f"order and chance of this run: --randomly-seed={seed}")
