@@ -1,0 +1,131 @@
+"""One WARC record as bytes, and back (WARC 1.1, sections 4 to 6). Pure.
+
+A record is a version line, named fields, an empty line, a block of exactly Content-Length bytes, and two empty
+lines. Nothing that comes from outside can add a field: values lose their control characters on the way in. On the way
+out nothing is taken on trust: lengths must fit and a digest that is there must be right.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b32encode
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from hashlib import blake2b, sha1
+from typing import NamedTuple
+
+HEAD_LIMIT = 64 * 1024
+"""Bytes of version line and fields: far above what anybody writes; a limit for hostile files."""
+
+_VERSION = re.compile(r"WARC/(?:0\.1[78]|1\.[01])")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_END_OF_HEAD = b"\r\n\r\n"
+_TAIL = b"\r\n\r\n"
+
+
+class BrokenRecord(Exception):
+    """These bytes are no WARC record, or one that contradicts itself."""
+
+
+class Record(NamedTuple):
+    """A record as read. Field names are in lower case; of a repeated field the last stands."""
+
+    fields: Mapping[str, str]
+    block: bytes
+
+    @property
+    def kind(self) -> str:
+        """`response`, `request`, `warcinfo` or another of the standard's types."""
+        return self.fields.get("warc-type", "")
+
+
+def encode(fields: Iterable[tuple[str, str]], block: bytes) -> bytes:
+    """The bytes of a record with these fields, its Content-Length and its block."""
+    lines = ["WARC/1.1", *(f"{name}: {_plain(value)}" for name, value in fields)]
+    head = "\r\n".join((*lines, f"Content-Length: {len(block)}\r\n\r\n"))
+    return b"".join((head.encode("utf-8", "replace"), block, _TAIL))
+
+
+def decode(data: bytes) -> Record:
+    """The one record that `data` holds; raises `BrokenRecord` unless it is one from the first byte to the last."""
+    end = data.find(_END_OF_HEAD, 0, HEAD_LIMIT)
+    if end < 0:
+        raise BrokenRecord("its fields do not end")
+    version, *lines = data[:end].decode("utf-8", "replace").split("\r\n")
+    if not _VERSION.fullmatch(version):
+        raise BrokenRecord("it does not begin with a WARC version")
+    fields = _fields(lines)
+    length = _content_length(fields)
+    start = end + len(_END_OF_HEAD)
+    if data[start + length :] != _TAIL:
+        raise BrokenRecord(f"its block is not the {length} bytes that it says")
+    block = data[start : start + length]
+    _verify(fields.get("warc-block-digest"), block)
+    return Record(fields, block)
+
+
+def sha1_name(data: bytes) -> str:
+    """SHA-1 in base 32 with its label, as archives write digests."""
+    return "sha1:" + b32encode(sha1(data, usedforsecurity=False).digest()).decode()
+
+
+def record_id(*parts: str) -> str:
+    """A URN that is as unique as its parts together: a UUID of version 8 (RFC 9562, section 5.8).
+
+    Made from what the record is rather than by chance, so that the same crawl writes the same bytes.
+    """
+    digest = bytearray(blake2b("\n".join(parts).encode(), digest_size=16).digest())
+    digest[6] = digest[6] & 0x0F | 0x80
+    digest[8] = digest[8] & 0x3F | 0x80
+    text = digest.hex()
+    return f"<urn:uuid:{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}>"
+
+
+def date_text(at: int) -> str:
+    """Milliseconds since 1970 as WARC-Date, with its milliseconds."""
+    return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{at % 1000:03}Z"
+
+
+def date_of(record: Record) -> int:
+    """WARC-Date in milliseconds since 1970; raises `BrokenRecord` when it is none."""
+    text = record.fields.get("warc-date", "")
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            raise ValueError(text)
+        return int(moment.replace(microsecond=0).timestamp()) * 1000 + moment.microsecond // 1000
+    except (ValueError, OverflowError):
+        raise BrokenRecord(f"its date is {text[:40]!r}") from None
+
+
+def _plain(value: str) -> str:
+    return value if value.isprintable() else _CONTROL.sub(" ", value)
+
+
+def _fields(lines: list[str]) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    name = ""
+    for line in lines:
+        if line[:1] in (" ", "\t") and name:
+            fields[name] += " " + line.strip()
+            continue
+        name, colon, value = line.partition(":")
+        name = name.strip().lower()
+        if not colon or not name:
+            raise BrokenRecord(f"{line[:40]!r} is no field")
+        fields[name] = value.strip()
+    return fields
+
+
+def _content_length(fields: Mapping[str, str]) -> int:
+    text = fields.get("content-length", "")
+    if not _LENGTH.fullmatch(text):
+        raise BrokenRecord(f"its Content-Length is {text[:40]!r}")
+    return int(text)
+
+
+def _verify(stated: str | None, block: bytes) -> None:
+    """A SHA-1 in base 32 must be the block's; other kinds cannot be told and are left to the member's checksum."""
+    if stated and stated.startswith("sha1:") and len(stated) == len("sha1:") + 32 and stated != sha1_name(block):
+        raise BrokenRecord("its block has another digest")

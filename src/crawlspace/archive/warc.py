@@ -1,0 +1,289 @@
+"""The archive on a local disk: WARC 1.1 files, a gzip member for each record, written once and never changed.
+
+Rules. Nothing counts before `flush` has returned. Whatever goes wrong, the files hold all that ever counted: a full
+disk cuts the open file back to its last durable length and the same file goes on when there is space; a file whose
+fsync failed is never written again. A file is made new, never opened to append: after a crash `recover` cuts the torn
+tail and a new file begins. File names are made here from what we know, never from what was crawled.
+
+One task at a time appends and flushes. Reading may happen at any time and sees what was flushed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from crawlspace.archive.captures import Place, request_record, response_record, warcinfo_record
+from crawlspace.archive.disk import Disk, RealDisk
+from crawlspace.archive.members import FASTEST, SMALLEST, deflate
+from crawlspace.archive.reader import FILE_NAME, Reader
+from crawlspace.archive.redact import Redaction
+from crawlspace.archive.repair import Repair, repair_files
+from crawlspace.archive.segment import Segment
+from crawlspace.clock import Clock
+from crawlspace.errors import ArchiveSuspect, ConfigError, CrawlspaceError, DiskFull, StoreError
+from crawlspace.exchange import Capture
+from crawlspace.types import Pointer
+
+_MIB = 1 << 20
+_HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", max_length=100)]
+
+
+class ArchiveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Settings of the raw layer."""
+
+    max_file: Annotated[
+        int, msgspec.Meta(description="Bytes after which a new WARC file begins.", ge=_MIB, le=1 << 40)
+    ] = 1 << 30
+    max_age: Annotated[
+        int, msgspec.Meta(description="Seconds after which a new WARC file begins.", ge=60, le=31_536_000)
+    ] = 86_400
+    max_record: Annotated[
+        int,
+        msgspec.Meta(description="Largest response or request kept or read back, bytes.", ge=_MIB, le=1 << 32),
+    ] = 256 * _MIB
+    level: Annotated[
+        int, msgspec.Meta(description="Compression level: 0 is fastest, 3 is smallest.", ge=FASTEST, le=SMALLEST)
+    ] = 1
+    redact_headers: Annotated[
+        tuple[_HeaderName, ...],
+        msgspec.Meta(
+            description="Request headers whose values are not kept, beside Authorization, Cookie and Proxy-*.",
+            max_length=100,
+        ),
+    ] = ()
+    redact_set_cookie: Annotated[
+        bool, msgspec.Meta(description="Leave the values of Set-Cookie out of response heads.")
+    ] = False
+
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+_NAME_TRIES = 1000
+_NAME_LIMIT = 60
+_REAL_DISK = RealDisk()
+
+
+class WarcArchive:
+    """The raw layer in one directory; implements `ports.Archive`."""
+
+    def __init__(  # noqa: PLR0913 -- all but the first three are names of things, each with a caller of its own
+        self,
+        directory: Path,
+        settings: ArchiveSettings,
+        clock: Clock,
+        *,
+        crawl: str,
+        worker: int = 0,
+        software: str,
+        disk: Disk = _REAL_DISK,
+        robots: str = "",
+    ) -> None:
+        """`robots` is the policy told in each file's first record, such as `obey`; nothing is told when empty.
+
+        Makes the directory; raises `StoreError` when it cannot.
+        """
+        self._directory = directory
+        self._settings = settings
+        self._clock = clock
+        self._disk = disk
+        self._crawl = re.sub(r"[^a-z0-9]+", "-", crawl.lower())[:_NAME_LIMIT].strip("-") or "crawl"
+        self._worker = worker
+        self._facts = [("software", software), ("format", "WARC File Format 1.1"), ("conformsTo", _CONFORMS_TO)]
+        self._facts += [("isPartOf", crawl), *([("robots", robots)] if robots else [])]
+        self._redaction = Redaction(settings.redact_headers, set_cookie=settings.redact_set_cookie)
+        self._reader = Reader(disk, directory, settings.max_record)
+        self._segment: Segment | None = None
+        self._sequence = 0
+        self._flushed: dict[str, int] = {}
+        self._flushing: asyncio.Task[None] | None = None
+        try:
+            disk.make_directory(directory)
+        except OSError as error:
+            raise _unusable(directory, error) from error
+
+    @property
+    def flushed(self) -> Mapping[str, int]:
+        """Durable length in bytes of each file written since the start: what the store keeps for `recover`."""
+        return self._flushed
+
+    def recover(self, flushed: Mapping[str, int]) -> list[Repair]:
+        """Cut what a crash tore; once, before the first append of any worker. See `repair.repair_files`."""
+        return repair_files(self._disk, self._directory, flushed, self._settings.max_record)
+
+    async def append(self, capture: Capture) -> Pointer:
+        """Write a capture; durable only after the next `flush`, readable then.
+
+        Raises as `flush` does, with the same meaning: nothing appended since the last flush counts then.
+        """
+        await self._quiet()
+        self._require_size(capture)
+        if self._segment and self._is_over(self._segment):
+            await self.flush()
+            self._end_file()
+        segment = self._segment or self._new_file()
+        try:
+            return self._write(segment, self._redacted(capture))
+        except OSError as error:
+            raise self._write_failed(segment, error) from error
+
+    async def flush(self) -> None:
+        """Return when all that was appended is durable; see `ports.Archive.flush`. Nothing to do costs nothing."""
+        await self._quiet()
+        segment = self._segment
+        if segment is None or not segment.dirty:
+            return
+        # The work is a task of its own: a caller that is cancelled does not take the disk's answer with it.
+        self._flushing = asyncio.create_task(asyncio.to_thread(self._sync, segment))
+        await asyncio.shield(self._flushing)
+
+    def open(self, pointer: Pointer) -> Capture:
+        """Read one flushed capture back, with its request; raises `StoreDamaged`."""
+        return self._reader.open(pointer)
+
+    def scan(self, lengths: Mapping[str, int] | None = None) -> Iterator[tuple[Pointer, Capture]]:
+        """Every flushed capture, file by file in order of name: of their making, for one worker.
+
+        `lengths` says how far to read the files of other processes that are still being written; a file not named
+        there is read whole. Raises `StoreDamaged` at what cannot be read.
+        """
+        known = {**(lengths or {}), **self._flushed}
+        try:
+            names = [name for name in self._disk.names(self._directory) if FILE_NAME.fullmatch(name)]
+            files = {name: known.get(name, -1) for name in names}
+            sizes = {name: self._disk.size(self._directory / name) if end < 0 else end for name, end in files.items()}
+        except OSError as error:
+            raise _unusable(self._directory, error) from error
+        yield from self._reader.scan(sizes)
+
+    async def close(self) -> None:
+        """Flush and end the current file; what is appended later begins a new one."""
+        try:
+            await self.flush()
+        finally:
+            await self._quiet()
+            self._end_file()
+
+    async def _quiet(self) -> None:
+        """Wait for a flush whose caller was cancelled."""
+        if self._flushing is not None:
+            if not self._flushing.done():
+                await asyncio.wait([self._flushing])
+            # What it failed of was told to its caller, or to nobody who still waits: the appends do not count.
+            self._flushing.exception()
+            self._flushing = None
+
+    def _require_size(self, capture: Capture) -> None:
+        largest = max(
+            len(capture.response_head) + len(capture.payload), len(capture.request_head) + len(capture.request_body)
+        )
+        if largest > self._settings.max_record:
+            raise ConfigError(
+                f"an exchange of {largest} bytes does not fit into the archive: {capture.url}",
+                hint="set archive.max_record above the limits of fetch",
+            )
+
+    def _is_over(self, segment: Segment) -> bool:
+        age = self._clock.now() - segment.created_at
+        return segment.end > 0 and (segment.end >= self._settings.max_file or age >= self._settings.max_age * 1000)
+
+    def _redacted(self, capture: Capture) -> Capture:
+        request = self._redaction.request(capture.request_head)
+        response = self._redaction.response(capture.response_head)
+        if request == capture.request_head and response == capture.response_head:
+            return capture
+        return replace(capture, request_head=request, response_head=response)
+
+    def _write(self, segment: Segment, capture: Capture) -> Pointer:
+        level = self._settings.level
+        if segment.end == 0:
+            # Again after a full disk took the whole file back.
+            at = self._clock.now()
+            record, segment.warcinfo = warcinfo_record(Place(segment.name, 0, ""), at, self._facts)
+            segment.add(deflate(record, level))
+        offset = segment.end
+        record, response = response_record(capture, Place(segment.name, offset, segment.warcinfo))
+        member = deflate(record, level)
+        segment.add(member)
+        if capture.request_head:
+            place = Place(segment.name, segment.end, segment.warcinfo)
+            segment.add(deflate(request_record(capture, place, response), level))
+        return Pointer(segment.name, offset, len(member))
+
+    def _new_file(self) -> Segment:
+        now = self._clock.now()
+        stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now // 1000))
+        try:
+            for _ in range(_NAME_TRIES):
+                name = f"{self._crawl}-{stamp}-{self._sequence:05d}-{self._worker}.warc.gz"
+                self._sequence += 1
+                try:
+                    self._segment = Segment(self._disk, self._directory / name, now)
+                except FileExistsError:
+                    continue
+                self._flushed[name] = 0
+                return self._segment
+        except OSError as error:
+            raise (self._full() if error.errno in _FULL else _unusable(self._directory, error)) from error
+        raise StoreError(f"no free name for a new archive file in {self._directory}")
+
+    def _sync(self, segment: Segment) -> None:
+        """Runs in a thread, while nothing else touches the segment."""
+        try:
+            segment.spill()
+        except OSError as error:
+            raise self._write_failed(segment, error) from error
+        try:
+            segment.sync()
+        except OSError as error:
+            self._end_file()
+            raise self._suspect(segment, error) from error
+        self._flushed[segment.name] = segment.flushed
+
+    def _write_failed(self, segment: Segment, error: OSError) -> CrawlspaceError:
+        if error.errno not in _FULL:
+            self._end_file()
+            return self._suspect(segment, error)
+        try:
+            segment.roll_back()
+        except OSError:
+            self._end_file()
+        return self._full()
+
+    def _suspect(self, segment: Segment, error: OSError) -> CrawlspaceError:
+        if error.errno in _FULL:
+            return self._full()
+        return ArchiveSuspect(
+            f"the archive file {segment.name} could not be made durable: {error.strerror or error}",
+            hint="a new file is begun; if this comes again, look at the disk's health",
+        )
+
+    def _full(self) -> DiskFull:
+        try:
+            free = f"{self._disk.free(self._directory) // _MIB} MiB free"
+        except OSError:
+            free = "free space unknown"
+        return DiskFull(
+            f"no space is left for the archive in {self._directory} ({free})", hint="make room and resume"
+        )
+
+    def _end_file(self) -> None:
+        segment, self._segment = self._segment, None
+        if segment is not None:
+            segment.close()
+            if not segment.end:
+                with suppress(OSError):
+                    self._disk.remove(segment.path)
+
+
+def _unusable(directory: Path, error: OSError) -> StoreError:
+    return StoreError(f"the archive directory {directory} cannot be used: {error.strerror or error}")

@@ -1,0 +1,1 @@
+"""Identity of content: when two bodies are the same document. Pure."""
