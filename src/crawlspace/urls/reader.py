@@ -1,0 +1,128 @@
+"""Reads links: text to fetch URL and canonical form, one by one or a page's worth at a time.
+
+What the caller makes of a reading is its own: a string, an address with a key. All memory kept is bounded and holds
+nothing but answers that would be given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, Generic, TypeVar
+
+from crawlspace.urls.parser import EDGE, Parsed, failure, is_http, resolve, without_credentials
+from crawlspace.urls.policies import Policy
+from crawlspace.urls.sites import Site, rewrite, site_of, split_head
+
+_SITES_KEPT: Final = 4096
+_RECENT_KEPT: Final = 8192
+_RECENT_LENGTH: Final = 256
+"""Longer URLs are read anew each time, so that the recent ones take 10 MB at most."""
+
+Good = TypeVar("Good")
+Bad = TypeVar("Bad")
+
+
+class Reader(Generic[Good, Bad]):
+    """Reads texts under one policy.
+
+    `good` makes the answer of fetch URL, canonical form and site; `bad` makes it of the text and the reason against.
+    """
+
+    def __init__(
+        self, policy: Policy, good: Callable[[str, str, Site], Good], bad: Callable[[str, str], Bad]
+    ) -> None:
+        self._policy = policy
+        self._longest = policy.max_length
+        self._good = good
+        self._bad = bad
+        self._sites: dict[str, Site] = {}
+        self._near = site_of("http://invalid", policy)
+        """The site of the last link: most often that of the next."""
+        self._recent: dict[str, Good] = {}
+
+    def one(self, text: str, base: Parsed | None) -> Good | Bad:
+        """The answer to one text, resolved against `base`."""
+        longest = self._longest
+        if len(text) > longest and len(text.partition("#")[0].strip(EDGE)) > longest:
+            return self._bad(text, "too_long")
+        parsed = resolve(text, base)
+        if parsed is None or not is_http(parsed):
+            return self._bad(text, failure(text, base))
+        href = without_credentials(parsed) if "@" in parsed.href else parsed.href
+        fetch_url = href.partition("#")[0]
+        if len(fetch_url) > longest:
+            return self._bad(text, "too_long")
+        site = self._site(split_head(href))
+        canonical = rewrite(href if self._policy.routes else fetch_url, site)
+        if len(canonical) > longest:
+            return self._bad(text, "too_long")
+        return self._good(fetch_url, canonical, site)
+
+    def many(self, texts: Iterable[str], base: Parsed | None) -> list[Good | Bad]:
+        """The answers to the links of one page, in order. A repeat within the page is read once."""
+        page: dict[str, Good] = {}
+        answers: list[Good | Bad] = []
+        routes = self._policy.routes
+        for text in texts:
+            cut = text if routes or "#" not in text else _without_fragment(text)
+            answer = page.get(cut)
+            if answer is None:
+                answer = self._quick(cut, base)
+                if answer is None:
+                    answers.append(self.one(text, base))
+                    continue
+                page[cut] = answer
+            answers.append(answer)
+        return answers
+
+    def _quick(self, text: str, base: Parsed | None) -> Good | None:
+        """What `one` gives for a usual link of a known site; None for all others."""
+        longest = self._longest
+        parsed = resolve(text, base) if len(text) <= longest else None
+        if parsed is None:
+            return None
+        href = parsed.href
+        answer = self._recent.get(href)
+        if answer is not None:
+            return answer
+        site = self._known_site(href)
+        if site is None or "#" in href or len(href) > longest:
+            return None
+        if site.quick and "%" not in href and "?" not in href and ";" not in href:
+            canonical = href
+        else:
+            canonical = rewrite(href, site)
+        if len(canonical) > longest:
+            return None
+        answer = self._good(href, canonical, site)
+        if len(href) <= _RECENT_LENGTH:
+            self._remember(href, answer)
+        return answer
+
+    def _remember(self, href: str, answer: Good) -> None:
+        if len(self._recent) >= _RECENT_KEPT:
+            self._recent.clear()
+        self._recent[href] = answer
+
+    def _known_site(self, href: str) -> Site | None:
+        """The site of `href` if it was met before, so that it is one of http or https without user information."""
+        if href.startswith(self._near.found):
+            return self._near
+        site = self._sites.get(split_head(href))
+        if site is not None:
+            self._near = site
+        return site
+
+    def _site(self, head: str) -> Site:
+        site = self._sites.get(head)
+        if site is None:
+            if len(self._sites) >= _SITES_KEPT:
+                self._sites.clear()
+            site = self._sites[head] = site_of(head, self._policy)
+        return site
+
+
+def _without_fragment(text: str) -> str:
+    """`text` up to its fragment, unless that would lay bare a blank that the parser then trims."""
+    cut = text.partition("#")[0]
+    return text if cut[-1:] in EDGE and cut else cut
