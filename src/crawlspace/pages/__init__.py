@@ -1,0 +1,1 @@
+"""Pure readers of what sites send: encodings, links, declarations about a page, and robots.txt."""

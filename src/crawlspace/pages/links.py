@@ -1,0 +1,265 @@
+"""Pages read: links with how they were found, and what a page declares about itself.
+
+Links are text, as they stand in the page; resolving and judging them is the work of others. A page gives each text
+once for each relation, and never more links than its cap; what is dropped is dropped before anything is made of it.
+Whatever bytes a server sends, reading them ends, in time that grows with their number, without an exception.
+
+Sources: HTML Standard, "document base URLs" and "link types"; RFC 6596 (canonical).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+from selectolax.lexbor import LexborNode
+
+from crawlspace.exchange import Headers
+from crawlspace.pages import requisites
+from crawlspace.pages.encoding import as_utf8, sniff
+from crawlspace.pages.meta import header_links, read_directives, read_refresh
+from crawlspace.pages.mime import is_html
+from crawlspace.pages.tree import parse
+from crawlspace.types import Link, Relation
+from crawlspace.urls.parser import EDGE, resolve
+
+__all__ = ["Page", "PageSettings", "is_html", "read_page"]
+
+TEXT_LIMIT: Final = 1000
+"""Characters of a title that are kept."""
+DECLARATIONS: Final = 100
+"""Canonical links and robots directives of a page that are looked at."""
+NOFRAMES: Final = 10
+"""Elements for browsers without frames that are looked into."""
+
+_SELECTOR: Final = "base[href],a[href],area[href],frame[src],iframe[src],link[href],meta,title,html[lang],noframes"
+_HTTP: Final = ("http:", "https:")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_NO_BASE: Final = ("data:", "javascript:")
+_OTHER_VERSIONS: Final = frozenset({"alternate", "next", "prev", "previous"})
+
+Attributes = Mapping[str, str | None]
+
+
+class PageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is read of a page."""
+
+    max_links: Annotated[
+        int, Meta(description="Links taken from one page; those behind them are left out.", ge=1, le=1_000_000)
+    ] = 10_000
+    requisites: Annotated[
+        bool, Meta(description="Take images, style sheets, scripts and media of a page as links too.")
+    ] = False
+    product: Annotated[
+        str, Meta(description="Name by which meta robots and X-Robots-Tag may address this crawler.", min_length=1)
+    ] = "crawlspace"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What was read of an answer."""
+
+    base_url: str
+    """What links are relative to: the answer's URL, or what its base element says."""
+    charset: str
+    """Name of its encoding by the Encoding Standard, in lower case."""
+    links: tuple[Link, ...] = ()
+    """Not resolved; fragments and the blanks around an address dropped, each text once for each relation."""
+    links_cut: bool = False
+    """The page has more links than were taken."""
+    title: str = ""
+    canonical: str | None = None
+    """The one address that it declares as its own, as text; None when declarations differ."""
+    noindex: bool = False
+    nofollow: bool = False
+    """The page asks that none of its links be followed; a link's own wish is in the link."""
+    language: str | None = None
+
+
+def read_page(body: bytes, url: str, headers: Headers, limits: PageSettings = PageSettings()) -> Page:  # noqa: B008 - frozen
+    """What links and declarations an answer holds; `url` is the one that was requested.
+
+    Links are read from HTML and XHTML; anything else gives what its headers say.
+    """
+    charset = sniff(body, headers)
+    reading = _Reading(url, limits)
+    reading.hear(headers)
+    if is_html(headers, body):
+        tree = parse(as_utf8(body, charset))
+        reading.cut = tree.cut
+        reading.read(tree.document.css(f"{_SELECTOR},{requisites.SELECTOR}" if limits.requisites else _SELECTOR))
+    return reading.page(charset)
+
+
+class _Reading:
+    """A page while it is read."""
+
+    __slots__ = ("base", "canonicals", "cut", "directives", "found", "language", "limits", "noframes", "title", "url")
+
+    def __init__(self, url: str, limits: PageSettings) -> None:
+        self.url = url
+        self.limits = limits
+        self.base: str | None = None
+        self.cut = False
+        self.found: dict[str | tuple[str, str], Link] = {}
+        self.canonicals: list[str] = []
+        self.directives: list[str] = []
+        self.language: str | None = None
+        self.noframes = 0
+        self.title: str | None = None
+
+    def hear(self, headers: Headers) -> None:
+        """Take what the headers say."""
+        self.directives += headers.all("x-robots-tag")[:DECLARATIONS]
+        self.language = headers.get("content-language").split(",")[0].strip()[:TEXT_LIMIT] or None
+        if refresh := read_refresh(headers.get("refresh")):
+            self._take(refresh.target, Relation.REFRESH)
+        for text in header_links(headers, "canonical")[:DECLARATIONS]:
+            target = resolve(text, resolve(self.url))
+            self.canonicals += [target.href] if target else []
+
+    def read(self, nodes: Iterable[LexborNode]) -> None:
+        """Take what the elements say, in the order of the page."""
+        for node in nodes:
+            attributes = node.attributes
+            tag = node.tag or ""
+            if tag == "a" or tag == "area":
+                self._anchor(attributes)
+            elif tag in _READERS:
+                _READERS[tag](self, node, attributes)
+            if self.limits.requisites:
+                self._requisites(tag, attributes)
+
+    def page(self, charset: str) -> Page:
+        """All of it."""
+        base = self._base_url()
+        links = list(self.found.values())
+        if self.base is not None and base != self.url:
+            links = [link if link.url else link._replace(url=base) for link in links]
+        else:
+            links = [link for link in links if link.url]
+        directives = read_directives(self.directives, self.limits.product)
+        return Page(
+            base_url=base,
+            charset=charset,
+            links=tuple(links),
+            links_cut=self.cut,
+            title=self.title or "",
+            canonical=self._canonical(base),
+            noindex=directives.noindex,
+            nofollow=directives.nofollow,
+            language=self.language,
+        )
+
+    # -- elements -------------------------------------------------------------------------------------------
+
+    def _anchor(self, attributes: Attributes) -> None:
+        text = _address(attributes["href"] or "")
+        if text is None:
+            return
+        known = self.found.get(text)
+        if known is None and len(self.found) >= self.limits.max_links:
+            self.cut = True
+        elif known is None or known.nofollow:
+            self.found[text] = Link(text, Relation.HYPERLINK, _nofollow(attributes))
+
+    def _take(self, value: str | None, relation: Relation, *, nofollow: bool = False) -> None:
+        text = _address(value or "")
+        if not text or (relation.value, text) in self.found:
+            return
+        if len(self.found) >= self.limits.max_links:
+            self.cut = True
+            return
+        self.found[relation.value, text] = Link(text, relation, nofollow)
+
+    def _of_base(self, _: LexborNode, attributes: Attributes) -> None:
+        if self.base is None:
+            self.base = attributes["href"] or ""
+
+    def _of_frame(self, _: LexborNode, attributes: Attributes) -> None:
+        self._take(attributes["src"], Relation.FRAME)
+
+    def _of_link(self, _: LexborNode, attributes: Attributes) -> None:
+        relations = _relations(attributes)
+        if "canonical" in relations and len(self.canonicals) < DECLARATIONS:
+            self.canonicals.append((attributes["href"] or "").strip(EDGE))
+        elif relations & _OTHER_VERSIONS and "stylesheet" not in relations:
+            self._take(attributes["href"], Relation.ALTERNATE, nofollow="nofollow" in relations)
+
+    def _of_meta(self, _: LexborNode, attributes: Attributes) -> None:
+        content = attributes.get("content") or ""
+        if (attributes.get("http-equiv") or "").lower() == "refresh":
+            if refresh := read_refresh(content):
+                self._take(refresh.target, Relation.REFRESH)
+        elif (attributes.get("name") or "").strip().lower() in ("robots", self.limits.product.lower()):
+            self.directives += [content][: DECLARATIONS - len(self.directives)]
+
+    def _of_title(self, node: LexborNode, _: Attributes) -> None:
+        if self.title is None and (node.parent is None or node.parent.tag != "svg"):
+            self.title = " ".join(node.text().split())[:TEXT_LIMIT]
+
+    def _of_html(self, _: LexborNode, attributes: Attributes) -> None:
+        self.language = (attributes["lang"] or "").strip()[:TEXT_LIMIT] or self.language
+
+    def _of_noframes(self, node: LexborNode, _: Attributes) -> None:
+        """What browsers without frames show; to the parser it is text."""
+        self.noframes += 1
+        if self.noframes <= NOFRAMES:
+            self.read(parse(node.text().encode("utf-8", "replace")).document.css("a[href],area[href]"))
+
+    def _requisites(self, tag: str, attributes: Attributes) -> None:
+        for text in requisites.requisites(tag, attributes, _relations(attributes)):
+            self._take(text, Relation.REQUISITE)
+
+    # -- what they come to ----------------------------------------------------------------------------------
+
+    def _base_url(self) -> str:
+        if self.base is None:
+            return self.url
+        base = resolve(self.base.strip(EDGE), resolve(self.url))
+        return self.url if base is None or base.protocol in _NO_BASE else base.href
+
+    def _canonical(self, base: str) -> str | None:
+        """Several that agree are one, several that differ are none."""
+        distinct = dict.fromkeys(text for text in self.canonicals if text)
+        if len(distinct) > 1:
+            against = resolve(base)
+            if len({target.href if (target := resolve(text, against)) else text for text in distinct}) > 1:
+                return None
+        return next(iter(distinct), None)
+
+
+_READERS: Final[Mapping[str, Callable[[_Reading, LexborNode, Attributes], None]]] = {
+    "base": _Reading._of_base,
+    "frame": _Reading._of_frame,
+    "iframe": _Reading._of_frame,
+    "link": _Reading._of_link,
+    "meta": _Reading._of_meta,
+    "title": _Reading._of_title,
+    "html": _Reading._of_html,
+    "noframes": _Reading._of_noframes,
+}
+
+
+def _address(value: str) -> str | None:
+    """An address without the blanks around it and its fragment; None when its scheme is none that is fetched."""
+    text = value.strip(EDGE)
+    if "#" in text:
+        text = text[: text.index("#")]
+    if ":" in text and not text.startswith(_HTTP):
+        scheme = _SCHEME.match(text)
+        if scheme and scheme[0].lower() not in _HTTP:
+            return None
+    return text
+
+
+def _relations(attributes: Attributes) -> frozenset[str]:
+    return frozenset((attributes.get("rel") or "").lower().split())
+
+
+def _nofollow(attributes: Attributes) -> bool:
+    rel = attributes.get("rel")
+    return rel is not None and "nofollow" in rel.lower().split()

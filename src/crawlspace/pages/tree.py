@@ -1,0 +1,140 @@
+"""The tree of a page, built by lexbor, at a cost that stays near its size whatever the page holds.
+
+Three things make a tree cost far more than its page. Depth costs time with its square: half a megabyte of `<div>`
+keeps the parser busy for half a minute, ten megabytes for hours, and nothing can interrupt it. So do the attributes
+of one tag. And elements such as `<font>` that are left open are made again in every block that follows: fifty
+kilobytes can become gigabytes. A page that could be such a one, by bounds that no trick evades, is flattened first:
+tags that say nothing of links are dropped, the others keep the few attributes that are read. Other pages, which is
+nearly all, are parsed as they are.
+
+The bounds are not the depth itself, since that is known only to who has parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser
+
+TAGS_LIMIT: Final = 8_000
+"""A page with no more `<` than this may be nested as it likes: a tenth of a second."""
+ATTRIBUTES_LIMIT: Final = 65_536
+"""Bytes of attributes that one tag may have: sixteen thousand names, half a second."""
+COPIES_LIMIT: Final = 250_000
+"""Elements that the parser may make again by itself: 80 MB."""
+KEPT_LIMIT: Final = 50_000
+"""Tags that a flattened page keeps."""
+
+_STRIDE: Final = 8_192
+_FEW: Final = 3
+"""Quoted `>` in a page up to which its tags need no closer look."""
+_EQUAL_COPIES: Final = 3
+"""How many equal elements are made again (HTML Standard, "the list of active formatting elements")."""
+
+_RAW: Final = frozenset({"script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes", "plaintext"})
+_KEPT: Final = _RAW | {
+    *("a", "area", "base", "body", "embed", "frame", "frameset", "html", "img", "link", "meta", "source")
+}
+_CLOSED: Final = frozenset(f"/{name}" for name in _RAW | {"a", "frameset"})
+_READ: Final = frozenset({"background", "content", "href", "http-equiv", "lang", "name", "rel", "src", "srcset"})
+
+_QUOTED_END: Final = re.compile(rb"=[\t\n\f\r ]*(?:\"[^\">]*>|'[^'>]*>)")
+_MAYBE_FORMATTING: Final = re.compile(rb"<[bBcCeEfFiInNsStTuU][a-zA-Z]{0,5}[\t\n\f\r /]")
+_FORMATTING: Final = re.compile(
+    rb"<(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)(?=[\t\n\f\r /])"
+    rb"((?:[\t\n\f\r /]++[^\t\n\f\r /<>\"'=]++"
+    rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\f\r \"'<>=]++))?)*+[\t\n\f\r /]*+>)?",
+    re.I,
+)
+_TAG: Final = re.compile(rb"<(/?[A-Za-z][^\t\n\f\r />]*+)((?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+'|[\"'])*)>?")
+_ATTRIBUTE: Final = re.compile(
+    rb"([^\t\n\f\r />=][^\t\n\f\r />=]*+)[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\t\n\f\r >\"']++))"
+)
+
+
+class Tree(NamedTuple):
+    """A parsed page."""
+
+    document: LexborHTMLParser
+    cut: bool = False
+    """Tags behind the limit were left out."""
+
+
+def parse(body: bytes) -> Tree:
+    """The tree of a page in UTF-8."""
+    if not may_cost_too_much(body):
+        return Tree(LexborHTMLParser(body))
+    flattening = _Flattening()
+    flat = _TAG.sub(flattening.tag, body)
+    return Tree(LexborHTMLParser(flat), flattening.kept > KEPT_LIMIT)
+
+
+def may_cost_too_much(body: bytes) -> bool:
+    """Whether parsing could take much longer than the size of the page says. False is certain, True is not."""
+    tags = body.count(b"<")
+    return tags > TAGS_LIMIT or _many_attributes(body) or _many_copies(body, tags)
+
+
+def _many_attributes(body: bytes) -> bool:
+    """A tag ends at the first `>` outside quotes, so its attributes lie between those within its quotes.
+
+    They take no more than (quoted `>` of the page + 1) times the longest run without any `>`.
+    """
+    if len(body) <= ATTRIBUTES_LIMIT:
+        return False
+    quoted = sum(1 for _ in _QUOTED_END.finditer(body))
+    if quoted <= _FEW and all(body.find(b">", at, at + _STRIDE) >= 0 for at in range(0, len(body), _STRIDE)):
+        return False
+    return (quoted + 1) * max(map(len, body.split(b">"))) > ATTRIBUTES_LIMIT
+
+
+def _many_copies(body: bytes, tags: int) -> bool:
+    """Every element that is left open may be made again at every tag.
+
+    Equal ones count up to three times; those that are not plainly spelled count as all different.
+    """
+    if tags * tags <= COPIES_LIMIT or tags * len(_MAYBE_FORMATTING.findall(body)) <= COPIES_LIMIT:
+        return False
+    spellings: set[bytes] = set()
+    odd = 0
+    for found in _FORMATTING.finditer(body):
+        if found[1]:
+            spellings.add(found[0])
+        else:
+            odd += 1
+    return tags * (odd + _EQUAL_COPIES * len(spellings)) > COPIES_LIMIT
+
+
+class _Flattening:
+    """Drops the tags that say nothing of links, and what is not read of the others.
+
+    What is left cannot be nested, save in frame sets, which cost nothing. A tag that only seems to be one, inside a
+    quoted value of another, is taken for one; a value with a `<` is lost.
+    """
+
+    def __init__(self) -> None:
+        self.kept = 0
+
+    def tag(self, found: re.Match[bytes]) -> bytes:
+        """What is left of a tag."""
+        name = found[1].decode("latin-1").lower()
+        if name in _CLOSED:
+            return b"<%s>" % found[1]
+        if name not in _KEPT:
+            return b" "
+        self.kept += 1
+        if self.kept > KEPT_LIMIT:
+            return b" "
+        return b"<%s%s>" % (found[1], b"".join(_attributes(found[2])))
+
+
+def _attributes(text: bytes) -> list[bytes]:
+    """The attributes that are read, spelled so that they mean the same in any quotes."""
+    kept: dict[str, bytes] = {}
+    for found in _ATTRIBUTE.finditer(text):
+        name = found[1].decode("latin-1").lower()
+        if name in _READ and name not in kept:
+            value = b"".join(found.groups(b"")[1:])
+            kept[name] = b' %s="%s"' % (found[1], value.replace(b"<", b"&lt;").replace(b'"', b"&quot;"))
+    return list(kept.values())

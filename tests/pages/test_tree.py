@@ -1,0 +1,122 @@
+"""No page costs more than its size allows, and pages that could are read all the same."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from crawlspace.exchange import Headers
+from crawlspace.pages.links import Page, read_page
+from crawlspace.pages.tree import ATTRIBUTES_LIMIT, KEPT_LIMIT, TAGS_LIMIT, may_cost_too_much
+
+DATA = Path(__file__).parent.parent / "data" / "html-links"
+HTML = Headers(((b"Content-Type", b"text/html; charset=utf-8"),))
+LINK = b"<a href=/found>"
+MANY = b"<wbr>" * (TAGS_LIMIT + 1)
+"""Makes any page one that is flattened."""
+
+
+def read(body: bytes) -> Page:
+    return read_page(body, "http://site.test/", HTML)
+
+
+def numbered(pattern: bytes, count: int) -> bytes:
+    return b"".join(pattern % number for number in range(count))
+
+
+HOSTILE = {
+    "a million nested elements": b"<div>" * 1_000_000 + LINK,
+    "nested lists": b"<ul><li>" * 200_000 + LINK,
+    "nesting behind end tags that end nothing": b"<div></b>" * 200_000 + LINK,
+    "nesting hidden from those who count end tags": b"<div><!--</div>-->" * 100_000 + LINK,
+    "nesting in a value of a script": b"<script><a href='</script>" + b"<div>" * 300_000 + b"'></script>" + LINK,
+    "nested frame sets": b"<frameset>" * 300_000 + b"<frame src=/found>",
+    "a million attributes": b"<a href=/found " + numbered(b"a%d=1 ", 1_000_000) + b">",
+    "a million attributes without an end": LINK + b"<a " + numbered(b"a%d=1 ", 1_000_000),
+    "attributes with quoted ends of tags": b"<a href=/found " + numbered(b'a%d=">" ', 300_000) + b">",
+    "attributes with tags in them": b"<a href=/found " + numbered(b'a%d=">" <b c', 100_000) + b">",
+    "open elements that every block makes again": b"<p>"
+    + numbered(b"<font a=%d>", 3000)
+    + b"</p>"
+    + b"<p>x</p>" * 3000
+    + LINK,
+    "open elements with a trick in their quotes": b"<p>"
+    + numbered(b'<font "a=">%d">', 3000)
+    + b"</p>"
+    + b"<p>x</p>" * 3000
+    + LINK,
+    "a text of fifty megabytes": b"x" * 50_000_000 + LINK,
+    "comments": b"<!--" * 500_000 + b"-->" + LINK,
+    "nothing but less-than signs": b"<" * 3_000_000 + b" " + LINK,
+    "the same link half a million times": LINK * 500_000,
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_page_is_read_in_time_that_grows_with_its_size(body: bytes) -> None:
+    """Ten seconds of CPU are a hundred times what is needed, and far less than what a plain parser takes."""
+    start = time.process_time()
+    page = read(body)
+    assert time.process_time() - start < 10
+    assert [link.url for link in page.links] == ["/found"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"<div>" * TAGS_LIMIT, False),
+        (b"<div>" * (TAGS_LIMIT + 1), True),
+        (b"<a " + b"x " * (ATTRIBUTES_LIMIT // 2 - 2) + b">", False),
+        (b"<a " + b"x " * ATTRIBUTES_LIMIT + b">", True),
+        (b"<p>" + b"x" * ATTRIBUTES_LIMIT + b"</p>", True),
+        (b"<p title='>'>some text</p>\n" * 3000, False),
+        (b"<p>some text</p>\n" * 3900, False),
+        (b"<p>" + b"<i class=a>" * 300 + b"</p>" + b"<p>x</p>" * 500, False),
+        (b"<p>" + numbered(b"<i class=a%d>", 300) + b"</p>" + b"<p>x</p>" * 500, True),
+        (b"<p>" + b"<i class=a'b>" * 300 + b"</p>" + b"<p>x</p>" * 500, True),
+        (b"<p>" + numbered(b"<i class=a%d>", 300) + b"</p>", False),
+        (b"<input>" * 3000, False),
+    ],
+)
+def test_only_pages_beyond_a_bound_are_flattened(body: bytes, expected: bool) -> None:
+    assert may_cost_too_much(body) is expected
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in json.loads((DATA / "pages.json").read_text()) if "html" in row],
+    ids=lambda row: str(row["id"]),
+)
+def test_a_flattened_page_says_what_the_page_says(row: dict[str, str]) -> None:
+    body = row["html"].encode()
+    assert read(MANY + body) == read(b"<wbr>" + body)
+
+
+@pytest.mark.parametrize(
+    ("body", "links"),
+    [
+        (b'<A CLASS=c HREF="/x?a=1&amp;b=2">', ["/x?a=1&b=2"]),
+        (b"<a href='/q\"uote'>", ['/q"uote']),
+        (b"<a href='/b' href='/c'>", ["/b"]),
+        (b"<a href='/lost<'><a href=/kept>", ["/lost<", "/kept"]),
+        (b"<script>if (a<b && c>d) '<a href=/no>'</script><a href=/x>", ["/x"]),
+        (b"<style><a href=/no></style><textarea><a href=/no></textarea><!-- <a href=/no> --><a href=/x>", ["/x"]),
+        (b"<base href=/b/><iframe src=/f></iframe><link rel=next href=/n>", ["/f", "/n"]),
+    ],
+)
+def test_flattening_keeps_what_links_are_made_of(body: bytes, links: list[str]) -> None:
+    assert [link.url for link in read(body + MANY).links] == links
+
+
+def test_a_flattened_page_keeps_its_title_and_declarations() -> None:
+    page = read(b"<html lang=de><title>A &amp; b</title><meta name=robots content=none>" + MANY)
+    assert (page.title, page.language, page.noindex) == ("A & b", "de", True)
+
+
+def test_a_flattened_page_that_loses_tags_says_so() -> None:
+    assert not read(b"<base>" * KEPT_LIMIT).links_cut
+    assert read(b"<base>" * KEPT_LIMIT + LINK).links_cut
