@@ -1,0 +1,238 @@
+"""From an origin to an open connection: names, the guard, the race of addresses, the TLS handshake.
+
+A name is resolved once and every address it has is judged; only those that pass are connected to, as numbers, so no
+second lookup can lead elsewhere (DNS rebinding). The address of the peer is judged again once it is connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections import deque
+from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
+from itertools import zip_longest
+from typing import NamedTuple
+
+from crawlspace.errors import ConfigError
+from crawlspace.exchange import FetchError
+from crawlspace.fetch.connection import Connection
+from crawlspace.fetch.guard import Network, networks, refusal
+from crawlspace.fetch.limits import FetchSettings
+from crawlspace.fetch.pool import Pool
+from crawlspace.fetch.request import Origin
+from crawlspace.fetch.resolve import Endpoint, NetworkSettings, Resolver
+
+STAGGER = 0.25
+"""Seconds an address has for itself before the next one joins the race (RFC 8305, section 5)."""
+MAX_ATTEMPTS = 4
+"""Addresses of one name that are tried."""
+
+_LOCAL = {
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOBUFS,
+    errno.ENOMEM,
+    errno.ENETUNREACH,
+    errno.ENETDOWN,
+    errno.EADDRNOTAVAIL,
+    errno.EPERM,
+    errno.EACCES,
+    errno.EAFNOSUPPORT,
+}
+"""Failures to connect that say something of this machine, not of the server."""
+
+
+class Unreachable(Exception):
+    """There is no connection; `error` and the message say why."""
+
+    def __init__(self, error: FetchError, detail: str) -> None:
+        super().__init__(detail)
+        self.error = error
+        self.detail = detail
+
+
+class Reach(NamedTuple):
+    """Which addresses may be reached."""
+
+    allow: tuple[Network, ...]
+    public: bool
+
+    @classmethod
+    def of(cls, network: NetworkSettings, public: bool) -> Reach:
+        """Raises `ConfigError` for an entry of `network.allow` that is no network."""
+        return cls(networks(network.allow), public)
+
+
+class Dialler:
+    """Opens connections."""
+
+    def __init__(self, limits: FetchSettings, reach: Reach, resolver: Resolver, pool: Pool) -> None:
+        self._limits = limits
+        self._reach = reach
+        self._resolver = resolver
+        self._pool = pool
+        self._tls = tls_context(limits)
+
+    async def open(self, origin: Origin, deadline: float) -> Connection:
+        """A fresh connection, at `deadline` (loop time) at the latest; raises `Unreachable`.
+
+        Waiting for a place at the address is not the server's fault and does not count as connecting.
+        """
+        endpoints = await self._endpoints(origin)
+        first = endpoints[0]
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._pool.enter(first.address)
+        except TimeoutError:
+            raise Unreachable(FetchError.LOCAL, f"no place at {first.address} in time") from None
+        connected = False
+        try:
+            async with asyncio.timeout(self._limits.connect_timeout):
+                endpoint, sock = await self._race(endpoints)
+                connected = True
+                return await self._establish(origin, endpoint, sock)
+        except TimeoutError:
+            stage = "TLS handshake" if connected else "connecting"
+            raise Unreachable(
+                FetchError.CONNECT_TIMEOUT, f"{stage}: not done after {self._limits.connect_timeout:g} s"
+            ) from None
+
+    async def _endpoints(self, origin: Origin) -> Sequence[Endpoint]:
+        """Where the origin may be reached, at least one; the guard has passed them all."""
+        try:
+            async with asyncio.timeout(self._limits.connect_timeout):
+                found, problem = await self._resolver.resolve(origin.host, origin.port)
+        except TimeoutError:
+            found, problem = (), f"{origin.host}: no answer after {self._limits.connect_timeout:g} s"
+        if not found:
+            raise Unreachable(FetchError.DNS, problem)
+        refusals = [refusal(endpoint.address, *self._reach) for endpoint in found]
+        passed = [endpoint for endpoint, reason in zip(found, refusals, strict=True) if reason is None]
+        if not passed:
+            raise Unreachable(FetchError.ADDRESS_REFUSED, refusals[0] or "")
+        return list(_alternating(passed))[:MAX_ATTEMPTS]
+
+    # -- sockets ----------------------------------------------------------------------------------------------
+
+    async def _race(self, endpoints: Sequence[Endpoint]) -> tuple[Endpoint, socket.socket]:
+        """The first socket that connects. The first endpoint's place is taken already; others must get theirs."""
+        if len(endpoints) == 1:
+            return endpoints[0], await self._attempt(endpoints[0])
+        left = deque(endpoints)
+        attempts: dict[asyncio.Task[socket.socket], Endpoint] = {}
+        failures: list[BaseException] = []
+        try:
+            self._start(left, attempts)
+            while attempts:
+                done, _ = await asyncio.wait(
+                    attempts, timeout=STAGGER if left else None, return_when=asyncio.FIRST_COMPLETED
+                )
+                for attempt in done:
+                    endpoint = attempts.pop(attempt)
+                    failure = attempt.exception()
+                    if failure is None:
+                        return endpoint, attempt.result()
+                    failures.append(failure)
+                if left and self._pool.try_enter(left[0].address):
+                    self._start(left, attempts)
+        finally:
+            await self._give_up(attempts)
+        raise failures[0]
+
+    def _start(self, left: deque[Endpoint], attempts: dict[asyncio.Task[socket.socket], Endpoint]) -> None:
+        endpoint = left.popleft()
+        attempts[asyncio.create_task(self._attempt(endpoint))] = endpoint
+
+    async def _give_up(self, attempts: dict[asyncio.Task[socket.socket], Endpoint]) -> None:
+        for attempt in attempts:
+            attempt.cancel()
+        await asyncio.gather(*attempts, return_exceptions=True)
+        for attempt, endpoint in attempts.items():
+            if not attempt.cancelled() and attempt.exception() is None:
+                attempt.result().close()
+                self._pool.leave(endpoint.address)
+
+    async def _attempt(self, endpoint: Endpoint) -> socket.socket:
+        """Connect; a failure gives the place back."""
+        sock: socket.socket | None = None
+        try:
+            family = socket.AF_INET6 if endpoint.address.version == 6 else socket.AF_INET
+            sock = socket.socket(family, socket.SOCK_STREAM)
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await asyncio.get_running_loop().sock_connect(sock, (str(endpoint.address), endpoint.port))
+            self._check_peer(sock)
+        except BaseException as error:
+            if sock is not None:
+                sock.close()
+            self._pool.leave(endpoint.address)
+            if isinstance(error, OSError):
+                kind = FetchError.LOCAL if error.errno in _LOCAL else FetchError.CONNECT
+                raise Unreachable(kind, f"{endpoint}: {error.strerror or error}") from error
+            raise
+        return sock
+
+    def _check_peer(self, sock: socket.socket) -> None:
+        reason = refusal(ip_address(sock.getpeername()[0]), *self._reach)
+        if reason is not None:
+            raise Unreachable(FetchError.ADDRESS_REFUSED, reason)
+
+    async def _establish(self, origin: Origin, endpoint: Endpoint, sock: socket.socket) -> Connection:
+        """Make a connection of a socket, over TLS where the origin says https."""
+        connection = Connection(endpoint, self._limits, self._pool.closed)
+        secure = origin.scheme == "https"
+        try:
+            await asyncio.get_running_loop().create_connection(
+                lambda: connection,
+                sock=sock,
+                ssl=self._tls if secure else None,
+                server_hostname=origin.host.strip("[]").rstrip(".") if secure else None,
+            )
+        except ssl.SSLError as error:
+            connection.abandon()
+            raise Unreachable(FetchError.TLS, _tls_problem(error)) from error
+        except OSError as error:
+            connection.abandon()
+            kind = FetchError.TLS if secure else FetchError.CONNECT
+            raise Unreachable(kind, f"the connection ended at once: {error}") from error
+        except BaseException:
+            connection.abandon()
+            raise
+        return connection
+
+
+def tls_context(limits: FetchSettings) -> ssl.SSLContext:
+    """How servers prove who they are; raises `ConfigError` when the file of further authorities cannot be read."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if not limits.tls_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if limits.ca_file:
+        try:
+            context.load_verify_locations(limits.ca_file)
+        except OSError as error:  # ssl.SSLError is one, for a file that holds no certificate
+            raise ConfigError(
+                f"fetch.ca_file: {limits.ca_file!r} cannot be used: {error.strerror or error}",
+                hint="a file of certificates in PEM form",
+            ) from error
+    return context
+
+
+def _tls_problem(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is refused: {error.verify_message}"
+    return f"TLS: {error.reason or error}"
+
+
+def _alternating(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
+    """Families in turn, beginning with that of the best address (RFC 8305, section 4)."""
+    first = endpoints[0].address.version
+    same = [endpoint for endpoint in endpoints if endpoint.address.version == first]
+    other = [endpoint for endpoint in endpoints if endpoint.address.version != first]
+    for pair in zip_longest(same, other):
+        yield from (endpoint for endpoint in pair if endpoint is not None)

@@ -1,0 +1,126 @@
+"""The fetcher: one request, one answer, over HTTP/1.1 connections of our own.
+
+No redirect is followed here, no cookie kept, no robots file asked: those are decisions, and this is the part that
+carries them out. Whatever a server does comes back as a value (see `exchange.FetchResult`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from crawlspace.clock import Clock
+from crawlspace.exchange import FetchError, FetchRequest, FetchResult
+from crawlspace.fetch.connection import Connection
+from crawlspace.fetch.dial import Dialler, Reach, Unreachable
+from crawlspace.fetch.limits import FetchSettings
+from crawlspace.fetch.pool import Pool
+from crawlspace.fetch.request import Composer, Message, Origin, Unsendable
+from crawlspace.fetch.resolve import NetworkSettings, Resolver
+from crawlspace.fetch.response import ResponseReader
+
+REPEATABLE = frozenset({"GET", "HEAD"})
+"""Methods that may be sent on a kept connection: should the server have closed it, they are sent once more."""
+CLOSING = 2.0
+"""Seconds that connections get to end when the fetcher is closed."""
+
+
+class HttpFetcher:
+    """Fetches over HTTP/1.1 and TLS; `ports.Fetcher`.
+
+    Without `public` (no contact is configured) only addresses listed in `network.allow` are connected to. Raises
+    `ConfigError` for settings that cannot be used.
+    """
+
+    def __init__(
+        self, settings: FetchSettings, network: NetworkSettings, clock: Clock, *, user_agent: str, public: bool = True
+    ) -> None:
+        self.resolver = Resolver(network, clock)
+        self._limits = settings
+        self._clock = clock
+        self._composer = Composer(user_agent)
+        self._pool = Pool(settings.connections_per_address, settings.idle_connections)
+        self._dialler = Dialler(settings, Reach.of(network, public), self.resolver, self._pool)
+        self._busy: set[Connection] = set()
+
+    async def fetch(self, request: FetchRequest) -> FetchResult:
+        """Make one request. Raises on cancellation only."""
+        started_at, begun = self._clock.now(), self._clock.monotonic()
+        head = b""
+        try:
+            message = self._composer.compose(request)
+            head = message.head
+            connection, reader = await self._exchange(message, request)
+        except Unsendable as unsendable:
+            return self._failure(request, started_at, begun, Unreachable(FetchError.LOCAL, str(unsendable)))
+        except Unreachable as unreachable:
+            return self._failure(request, started_at, begun, unreachable)
+        return FetchResult(
+            url=request.url,
+            started_at=started_at,
+            elapsed_ms=self._elapsed(begun),
+            error=reader.error,
+            detail=reader.detail,
+            status=reader.status,
+            headers=reader.headers,
+            request_head=head,
+            request_body=request.body,
+            response_head=reader.head,
+            payload=reader.payload,
+            body=reader.body,
+            truncated=reader.truncated,
+            address=connection.address,
+        )
+
+    async def close(self) -> None:
+        """End all connections and lookups. Requests under way end with an error."""
+        for connection in list(self._busy):
+            connection.abort()
+        await self.resolver.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING):
+                await self._pool.close()
+
+    async def _exchange(self, message: Message, request: FetchRequest) -> tuple[Connection, ResponseReader]:
+        deadline = asyncio.get_running_loop().time() + self._limits.timeout
+        sent = message.head + request.body if request.body else message.head
+        bodiless = request.method == "HEAD"
+        kept = self._pool.take(message.origin) if request.method in REPEATABLE else None
+        if kept is not None:
+            reader = ResponseReader(self._limits, bodiless)
+            await self._ask(kept, sent, reader, deadline)
+            if reader.received or reader.error is not FetchError.RESET:
+                self._done(message.origin, kept, reader)
+                return kept, reader
+        fresh = await self._dialler.open(message.origin, deadline)
+        reader = ResponseReader(self._limits, bodiless)
+        await self._ask(fresh, sent, reader, deadline)
+        self._done(message.origin, fresh, reader)
+        return fresh, reader
+
+    async def _ask(self, connection: Connection, sent: bytes, reader: ResponseReader, deadline: float) -> None:
+        self._busy.add(connection)
+        try:
+            await connection.send(sent, reader, deadline)
+        except BaseException:
+            connection.abort()
+            raise
+        finally:
+            self._busy.discard(connection)
+
+    def _done(self, origin: Origin, connection: Connection, reader: ResponseReader) -> None:
+        if reader.reusable:
+            self._pool.put(origin, connection)
+
+    def _failure(self, request: FetchRequest, started_at: int, begun: float, why: Unreachable) -> FetchResult:
+        return FetchResult(
+            url=request.url,
+            started_at=started_at,
+            elapsed_ms=self._elapsed(begun),
+            error=why.error,
+            detail=why.detail,
+            request_body=request.body,
+        )
+
+    def _elapsed(self, begun: float) -> int:
+        return round((self._clock.monotonic() - begun) * 1000)

@@ -1,0 +1,125 @@
+"""Connections that wait for their next request, and how many an address may have open.
+
+Connections belong to an origin (scheme, host, port): two names at one address never share one. Places are counted by
+address, since many names live at one. A waiting connection gives way to whoever needs its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+
+from crawlspace.fetch.connection import Connection
+from crawlspace.fetch.guard import IPAddress
+from crawlspace.fetch.request import Origin
+
+
+class Pool:
+    """Unused connections by origin, and the places of each address."""
+
+    def __init__(self, places: int, unused: int) -> None:
+        self._places = places
+        self._max_unused = unused
+        self._open: dict[IPAddress, int] = {}
+        self._waiting: dict[IPAddress, deque[asyncio.Future[None]]] = {}
+        self._unused: dict[Origin, list[Connection]] = {}
+        self._order: OrderedDict[Connection, Origin] = OrderedDict()
+        """Unused connections, the one longest unused first."""
+        self._emptied: asyncio.Event | None = None
+
+    def take(self, origin: Origin) -> Connection | None:
+        """An unused connection to this origin, the one used last."""
+        unused = self._unused.get(origin)
+        if not unused:
+            return None
+        connection = unused[-1]
+        self._forget(connection)
+        return connection
+
+    def put(self, origin: Origin, connection: Connection) -> None:
+        """Keep a connection for later, unless somebody waits for its place or there are too many."""
+        if connection.closed:
+            return
+        if not self._max_unused or self._waiting.get(connection.endpoint.address):
+            connection.abort()
+            return
+        connection.keep()
+        self._unused.setdefault(origin, []).append(connection)
+        self._order[connection] = origin
+        if len(self._order) > self._max_unused:
+            self._drop(next(iter(self._order)))
+
+    def closed(self, connection: Connection) -> None:
+        """A connection is gone: its place is free."""
+        if connection in self._order:
+            self._forget(connection)
+        self.leave(connection.endpoint.address)
+
+    async def enter(self, address: IPAddress) -> None:
+        """Take a place at an address, waiting for one in order of arrival."""
+        if self.try_enter(address):
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(address, deque())
+        waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.leave(address)
+            raise
+        finally:
+            if place in waiting:
+                waiting.remove(place)
+            if not waiting:
+                self._waiting.pop(address, None)
+
+    def try_enter(self, address: IPAddress) -> bool:
+        """Take a place at an address if one is free, or as soon as an unused connection has given way."""
+        taken = self._open.get(address, 0)
+        if taken < self._places:
+            self._open[address] = taken + 1
+            return True
+        self._give_way(address)
+        return False
+
+    def leave(self, address: IPAddress) -> None:
+        """Give a place back: to whoever waits longest, else to all."""
+        waiting = self._waiting.get(address, ())
+        for place in waiting:
+            if not place.done():
+                place.set_result(None)
+                return
+        left = self._open[address] - 1
+        if left:
+            self._open[address] = left
+        else:
+            del self._open[address]
+        if not self._open and self._emptied is not None:
+            self._emptied.set()
+
+    async def close(self) -> None:
+        """End every unused connection, keep none from now on, and wait for the last one to be gone."""
+        self._max_unused = 0
+        for connection in list(self._order):
+            self._drop(connection)
+        self._emptied = asyncio.Event()
+        if self._open:
+            await self._emptied.wait()
+
+    def _give_way(self, address: IPAddress) -> None:
+        for connection in self._order:
+            if connection.endpoint.address == address:
+                self._drop(connection)
+                return
+
+    def _drop(self, connection: Connection) -> None:
+        self._forget(connection)
+        connection.abort()
+
+    def _forget(self, connection: Connection) -> None:
+        origin = self._order.pop(connection)
+        unused = self._unused[origin]
+        unused.remove(connection)
+        if not unused:
+            del self._unused[origin]

@@ -1,0 +1,187 @@
+"""From a host name to the addresses it may be reached at.
+
+A name is looked up once for all who ask at the same time, and its answer is kept for a while, bad answers for a
+shorter while. The system's resolver tells no times to live, so ours are settings. Entries of `network.resolve`
+stand in front of any lookup. Whether an address may be connected to is not decided here (see `guard`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from crawlspace.clock import Clock
+from crawlspace.errors import ConfigError
+from crawlspace.fetch.guard import IPAddress
+
+CACHED_NAMES = 10_000
+"""Answers kept at most; the one longest unused leaves first."""
+MAX_ADDRESSES = 32
+"""Addresses of one name that are looked at."""
+
+
+class NetworkSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where names lead to, and which private addresses may be reached."""
+
+    resolve: Annotated[
+        dict[str, str],
+        msgspec.Meta(
+            description="Connect elsewhere: from 'host' or '*.suffix', with or without port, to 'address:port'."
+        ),
+    ] = msgspec.field(default_factory=dict)
+    allow: Annotated[
+        list[str], msgspec.Meta(description="Networks or addresses that may be reached although they are not public.")
+    ] = msgspec.field(default_factory=list)
+    dns_ttl: Annotated[
+        float, msgspec.Meta(ge=0, le=86_400, description="Seconds for which a found name is kept.")
+    ] = 300.0
+    dns_negative_ttl: Annotated[
+        float, msgspec.Meta(ge=0, le=86_400, description="Seconds for which a failed lookup is kept.")
+    ] = 30.0
+
+
+class Endpoint(NamedTuple):
+    """An address and a port: what a socket connects to."""
+
+    address: IPAddress
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.address}]" if self.address.version == 6 else str(self.address)
+        return f"{host}:{self.port}"
+
+
+Lookup = Callable[[str], Awaitable[Sequence[str]]]
+"""From a name to its addresses as text, best first; raises OSError or UnicodeError where there is none."""
+
+
+async def system_lookup(name: str) -> Sequence[str]:
+    """Ask the system's resolver, which knows the hosts file and sorts by RFC 6724."""
+    found = await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a name came to: its addresses, or why it has none."""
+
+    addresses: tuple[IPAddress, ...] = ()
+    problem: str = ""
+    expires: float = 0.0
+    """Monotonic seconds."""
+
+
+class Table:
+    """The entries of `network.resolve`, the most exact one first; raises `ConfigError` for one that is no entry."""
+
+    def __init__(self, entries: Mapping[str, str]) -> None:
+        self._entries = {key.lower().rstrip("."): _endpoint(key, value) for key, value in entries.items()}
+
+    def find(self, host: str, port: int) -> Endpoint | None:
+        """Where to connect instead, if an entry says so."""
+        if not self._entries:
+            return None
+        name = host.rstrip(".")
+        for pattern in (name, *_wildcards(name)):
+            found = self._entries.get(f"{pattern}:{port}") or self._entries.get(pattern)
+            if found is not None:
+                return found
+        return None
+
+
+class Resolver:
+    """Names to addresses, through the table and a bounded cache."""
+
+    def __init__(self, settings: NetworkSettings, clock: Clock, lookup: Lookup = system_lookup) -> None:
+        self._settings = settings
+        self._clock = clock
+        self.lookup = lookup
+        """Who is asked; may be replaced."""
+        self._table = Table(settings.resolve)
+        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._running: dict[str, asyncio.Task[Answer]] = {}
+
+    async def resolve(self, host: str, port: int) -> tuple[tuple[Endpoint, ...], str]:
+        """Endpoints of a host, best first, and "" - or none, and the reason in words.
+
+        `host` is as it stands in a URL: a name, an IPv4 address, or an IPv6 address in brackets.
+        """
+        entry = self._table.find(host, port)
+        if entry is not None:
+            return (entry,), ""
+        literal = _literal(host)
+        if literal is not None:
+            return (Endpoint(literal, port),), ""
+        answer = await self._answer(host)
+        return tuple(Endpoint(address, port) for address in answer.addresses), answer.problem
+
+    async def close(self) -> None:
+        """End the lookups that are still running."""
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, name: str) -> Answer:
+        known = self._answers.get(name)
+        if known is not None and known.expires > self._clock.monotonic():
+            self._answers.move_to_end(name)
+            return known
+        task = self._running.get(name)
+        if task is None:
+            task = asyncio.create_task(self._ask(name))
+            self._running[name] = task
+            task.add_done_callback(lambda _: self._running.pop(name, None))
+        return await asyncio.shield(task)  # others may wait for the same answer when this caller gives up
+
+    async def _ask(self, name: str) -> Answer:
+        addresses: tuple[IPAddress, ...] = ()
+        problem = ""
+        try:
+            addresses = _distinct(await self.lookup(name))
+        except (OSError, ValueError) as error:  # UnicodeError, a name no resolver can spell, is a ValueError
+            problem = f"{name}: {getattr(error, 'strerror', None) or error}"
+        if not addresses and not problem:
+            problem = f"{name}: no address"
+        ttl = self._settings.dns_ttl if addresses else self._settings.dns_negative_ttl
+        answer = Answer(addresses, problem, self._clock.monotonic() + ttl)
+        self._answers[name] = answer
+        self._answers.move_to_end(name)
+        if len(self._answers) > CACHED_NAMES:
+            self._answers.popitem(last=False)
+        return answer
+
+
+def _literal(host: str) -> IPAddress | None:
+    try:
+        return ip_address(host[1:-1] if host.startswith("[") else host)
+    except ValueError:
+        return None
+
+
+def _distinct(found: Sequence[str]) -> tuple[IPAddress, ...]:
+    return tuple(dict.fromkeys(ip_address(text) for text in found[:MAX_ADDRESSES]))
+
+
+def _wildcards(name: str) -> list[str]:
+    """`*.b.c` and `*.c` for `a.b.c`, the longest first."""
+    labels = name.split(".")
+    return ["*." + ".".join(labels[start:]) for start in range(1, len(labels))]
+
+
+def _endpoint(key: str, value: str) -> Endpoint:
+    host, _, port = value.rpartition(":")
+    address = _literal(host)
+    if address is None or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise ConfigError(
+            f"network.resolve: {key!r} leads to {value!r}, which is no address with a port",
+            hint="such as 127.0.0.1:8080 or [::1]:8080",
+        )
+    return Endpoint(address, int(port))

@@ -1,0 +1,310 @@
+"""One HTTP/1.1 response read from bytes as they come, without a socket (RFC 9112).
+
+The grammar of heads and chunks is llhttp's, strict but for what real servers do and no one is harmed by: bare line
+feeds, blanks behind a chunk size, and in a second reading header lines that mean nothing, which are left out, and
+repeated equal lengths. Framing is decided here, because the archive needs every byte in its place. A connection is
+used again only after a response that was read strictly and ended where it said.
+
+However the bytes are cut into pieces, the same response comes out; caps hold to within one piece.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from crawlspace.exchange import FetchError, Headers, Truncated
+from crawlspace.fetch.body import Decoder, codings
+from crawlspace.fetch.grammar import Chunks, Head, Malformed, objection, read_head, tokens
+from crawlspace.fetch.limits import FetchSettings
+
+MAX_INTERIM = 20
+"""Responses of class 1xx in front of the real one."""
+MAX_CHUNKS = 100_000
+"""Chunks of a body: 10 MiB in pieces of a hundred bytes."""
+
+_NO_HEADERS = Headers()
+_STARTS = (b"HTTP/", b"RTSP/", b"ICE/")
+
+
+class _Framing(Enum):
+    """How the end of a body is told (RFC 9112, section 6.3)."""
+
+    NONE = auto()
+    LENGTH = auto()
+    CHUNKED = auto()
+    CLOSE = auto()
+
+
+class ResponseReader:
+    """Takes bytes until `done`; then its fields say what came of the request.
+
+    `bodiless` is set for the answer to HEAD, whose length speaks of another response (RFC 9110, section 9.3.2).
+    """
+
+    def __init__(self, limits: FetchSettings, bodiless: bool = False) -> None:
+        self.done = False
+        self.reusable = False
+        """The connection may carry another request."""
+        self.received = 0
+        """Bytes that came, whatever they were."""
+        self.status = 0
+        self.headers = _NO_HEADERS
+        self.head = b""
+        """From the status line to the blank line, byte for byte; interim responses are left out."""
+        self.error: FetchError | None = None
+        self.detail = ""
+        self.truncated: Truncated | None = None
+        self._limits = limits
+        self._bodiless = bodiless
+        self._early = bytearray()
+        """What came before the end of the head."""
+        self._searched = 0
+        self._blank = 0
+        self._interim = 0
+        self._keep = False
+        self._framing = _Framing.NONE
+        self._left = 0
+        self._decoder: Decoder | None = None
+        self._chunks: Chunks | None = None
+        self._payload: list[bytes] = []
+        self._wire = 0
+        self._cap = 0
+        self._silent = 0
+        """Bytes of framing since the last byte of content."""
+        self._content: list[bytes] = []
+        self._size = 0
+
+    @property
+    def payload(self) -> bytes:
+        """The body as it came, framing and content coding still on."""
+        return b"".join(self._payload)
+
+    @property
+    def body(self) -> bytes:
+        """The body decoded, up to the caps."""
+        if self._decoder is not None:
+            return self._decoder.body
+        if self._framing is _Framing.CHUNKED:
+            return b"".join(self._content)[: self._limits.max_body]
+        return self.payload
+
+    # -- what the connection tells ----------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> bool:
+        """Take the next bytes of the connection; True once the response is complete or given up."""
+        self.received += len(data)
+        if not self.head:
+            data = self._read_head(data)
+            if not self.head:
+                return self.done
+        if data or self._framing is _Framing.NONE:
+            self._read_body(data)
+        return self.done
+
+    def lost(self, clean: bool) -> None:
+        """The connection has ended, in good order or by a failure."""
+        if self.done:
+            return
+        if not self.head:
+            self._lost_before_head()
+        elif self._framing is _Framing.CLOSE and clean:
+            self._complete(excess=True)
+        else:
+            self._stop(FetchError.RESET, "the connection ended before the body", Truncated.DISCONNECT)
+
+    def overdue(self, error: FetchError, detail: str) -> None:
+        """A time limit is over."""
+        self._stop(error, detail, Truncated.TIME if self.head else None)
+
+    # -- head -------------------------------------------------------------------------------------------------
+
+    def _read_head(self, data: bytes) -> bytes:
+        """Look for the end of the head; returns the bytes behind it, if it was found."""
+        seen: bytes | bytearray = data
+        if self._early:
+            self._early += data
+            seen = self._early
+        while True:
+            seen = self._without_blank_lines(seen)
+            if self.done:
+                return b""
+            end = _end_of_head(seen, self._searched, self._limits.max_head)
+            if not end:
+                self._searched = max(len(seen) - 2, 0)
+                self._early = seen if isinstance(seen, bytearray) else bytearray(seen)
+                self._check_early()
+                return b""
+            self._searched = 0
+            head, seen = bytes(seen[:end]), bytes(seen[end:])
+            if self._take_head(head):
+                break
+        self._early = bytearray()
+        return bytes(seen)
+
+    def _without_blank_lines(self, data: bytes | bytearray) -> bytes | bytearray:
+        """Leave out what stands in front of the status line; a few servers send blank lines there."""
+        if self._searched or data[:1] not in (b"\r", b"\n"):
+            return data
+        kept = data.lstrip(b"\r\n")
+        self._blank += len(data) - len(kept)
+        if self._blank > self._limits.max_head:
+            self._stop(FetchError.HEAD_TOO_LARGE, "nothing but blank lines")
+        return kept
+
+    def _check_early(self) -> None:
+        early = self._early
+        if len(early) >= self._limits.max_head:
+            self._stop(FetchError.HEAD_TOO_LARGE, f"the head is longer than {self._limits.max_head} bytes")
+        elif len(early) >= 5 and not early.startswith(_STARTS):
+            self._stop(FetchError.PROTOCOL, "this is no HTTP response")
+
+    def _take_head(self, raw: bytes) -> bool:
+        """Read a head; True when it is the real one, or ends the matter."""
+        limits = self._limits
+        if len(raw) > limits.max_line and max(map(len, raw.split(b"\n"))) > limits.max_line:
+            self._stop(FetchError.HEAD_TOO_LARGE, f"a header line is longer than {limits.max_line} bytes")
+            return True
+        try:
+            head = read_head(raw)
+        except Malformed as malformed:
+            self._stop(FetchError.PROTOCOL, str(malformed))
+            return True
+        if len(head.headers.raw) > limits.max_headers:
+            self._stop(FetchError.HEAD_TOO_LARGE, f"more than {limits.max_headers} header fields")
+            return True
+        if head.status >= 200:
+            self._begin(raw, head)
+            return True
+        self._interim += 1
+        if self._interim > MAX_INTERIM:
+            self._stop(FetchError.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
+        return self.done
+
+    def _begin(self, raw: bytes, head: Head) -> None:
+        """The real head is read: find out how its body ends, and what is to be undone."""
+        self.head = raw
+        self.status = head.status
+        self.headers = head.headers
+        self._keep = head.strict and head.keeps_alive()
+        if self._bodiless or head.status in (204, 304):
+            return
+        transfer = head.transfer_codings()
+        length = head.headers.get("content-length")
+        if transfer and transfer[-1] == "chunked":
+            self._framing = _Framing.CHUNKED
+            self._chunks = head.chunks()
+        elif length and not transfer:
+            self._left = int(length)
+            self._framing = _Framing.LENGTH if self._left else _Framing.NONE
+        else:
+            self._framing = _Framing.CLOSE
+            transfer = []
+        applied = codings([*tokens(head.headers, "content-encoding"), *transfer[:-1]])
+        if applied:
+            self._decoder = Decoder(applied, self._limits)
+        plain = not applied and self._chunks is None
+        self._cap = min(self._limits.max_wire, self._limits.max_body) if plain else self._limits.max_wire
+
+    def _lost_before_head(self) -> None:
+        problem = objection(bytes(self._early))
+        if problem:
+            self._stop(FetchError.PROTOCOL, problem)
+        elif self.received:
+            self._stop(FetchError.RESET, "the connection ended within the head")
+        else:
+            self._stop(FetchError.RESET, "the connection ended without an answer")
+
+    # -- body -------------------------------------------------------------------------------------------------
+
+    def _read_body(self, data: bytes) -> None:
+        if self._framing is _Framing.NONE:
+            self._complete(excess=bool(data))
+            return
+        excess = over = False
+        if self._framing is _Framing.LENGTH:
+            excess = len(data) > self._left
+            data = data[: self._left]
+        room = self._cap - self._wire
+        if len(data) > room:
+            over = True
+            data = data[:room]
+        self._wire += len(data)
+        self._left -= len(data)
+        self._payload.append(data)
+        if self._chunks is not None:
+            self._read_chunks(self._chunks, data)
+        elif self._decoder is not None and not self._decoder.feed(data):
+            self._cut()
+        if self.done:
+            return
+        if over:
+            self._cut()
+        elif self._framing is _Framing.LENGTH and self._left == 0:
+            self._complete(excess)
+
+    def _read_chunks(self, chunks: Chunks, data: bytes) -> None:
+        content, problem = chunks.feed(data)
+        self._silent = 0 if content else self._silent + len(data)
+        excess = False
+        if problem or chunks.complete:
+            wire = self.payload
+            end = chunks.length(wire)
+            excess = end < len(wire)
+            self._payload = [wire[:end]]
+        if not self._take_content(content):
+            self._cut()
+        elif problem:
+            self._stop(FetchError.PROTOCOL, problem, Truncated.DISCONNECT)
+        elif chunks.complete:
+            self._complete(excess)
+        elif chunks.count > MAX_CHUNKS or self._silent > self._limits.max_head:
+            self._stop(FetchError.PROTOCOL, "more framing than content", Truncated.DISCONNECT)
+
+    def _take_content(self, content: list[bytes]) -> bool:
+        """Keep content without its framing; False when no more is wanted."""
+        if self._decoder is not None:
+            return self._decoder.feed(b"".join(content))
+        self._content += content
+        self._size += sum(map(len, content))
+        return self._size <= self._limits.max_body
+
+    # -- end --------------------------------------------------------------------------------------------------
+
+    def _complete(self, excess: bool) -> None:
+        """The response came to the end that its framing gives; `excess` bytes behind it spoil the connection."""
+        self.done = True
+        self.reusable = self._keep and not excess
+        if self._decoder is None:
+            return
+        self._decoder.end()
+        self.detail = self._decoder.problem or self._decoder.note
+        if self._decoder.capped:
+            self._cut()
+        elif self._decoder.problem:
+            self.error = FetchError.DECODING
+            self.truncated = Truncated.DISCONNECT if self._decoder.broken_off else None
+
+    def _cut(self) -> None:
+        """A cap is reached: what fits is kept. This is no failure."""
+        self.done = True
+        self.reusable = False
+        self.truncated = Truncated.LENGTH
+        self.detail = "cut at a size limit"
+
+    def _stop(self, error: FetchError, detail: str, truncated: Truncated | None = None) -> None:
+        self.done = True
+        self.reusable = False
+        self.error = error
+        self.detail = detail
+        self.truncated = truncated
+        if self._decoder is not None:
+            self._decoder.end()
+
+
+def _end_of_head(data: bytes | bytearray, start: int, limit: int) -> int:
+    """Where the first empty line ends, 0 when there is none within the limit."""
+    plain = data.find(b"\n\r\n", start, limit)
+    bare = data.find(b"\n\n", start, limit if plain < 0 else plain + 1)
+    if bare >= 0:
+        return bare + 2
+    return plain + 3 if plain >= 0 else 0
