@@ -1,0 +1,109 @@
+"""The counters that one transaction moves: totals, and those of each host it touches.
+
+They are collected and written once, in the same transaction as the moves they count. A move is counted here and
+nowhere else, so that the states always add up.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from crawlspace.frontier.settings import CLASSES, FrontierSettings
+from crawlspace.frontier.sql import statements
+from crawlspace.states import Event, UrlState, advance
+
+_SQL = statements(__package__, "book.sql")
+
+PAGES = "pages"
+FETCHES = "fetches"
+BYTES = "bytes"
+DUPLICATES = "duplicates"
+HOSTS = "hosts"
+REFUSED_BEYOND_CAP = "refused_beyond_cap"
+
+STATE_NAMES = {state: state.name.lower() for state in UrlState}
+
+
+@dataclass(slots=True)
+class HostDelta:
+    """How one host's counters move. `queued` counts rows in the queue, leased ones included."""
+
+    seed: int = 0
+    met: int = 0
+    best_class: int = CLASSES - 1
+    """Best class among the rows that join the queue."""
+    queued: int = 0
+    leased: int = 0
+    delayed: int = 0
+    fetched: int = 0
+    done: int = 0
+    dead: int = 0
+
+    def join(self, front_class: int) -> None:
+        """One row more in the queue."""
+        self.queued += 1
+        self.best_class = min(self.best_class, front_class)
+
+
+class Book:
+    """The counters of one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, settings: FrontierSettings) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._totals: dict[str, int] = {}
+        self._hosts: dict[int, HostDelta] = {}
+
+    def host(self, hid: int) -> HostDelta:
+        """The counters of this host, to be moved."""
+        delta = self._hosts.get(hid)
+        if delta is None:
+            delta = self._hosts[hid] = HostDelta()
+        return delta
+
+    def add(self, name: str, n: int) -> None:
+        """Move a total."""
+        self._totals[name] = self._totals.get(name, 0) + n
+
+    def arrive(self, state: UrlState) -> None:
+        """A URL becomes known, in this state."""
+        self.add(STATE_NAMES[state], 1)
+
+    def move(self, state: UrlState, event: Event, n: int = 1) -> UrlState:
+        """Count `n` URLs that make this move; raises `IllegalMove` when the table of states forbids it."""
+        after = advance(state, event)
+        self.add(STATE_NAMES[state], -n)
+        self.add(STATE_NAMES[after], n)
+        return after
+
+    def write_host(self, hid: int) -> None:
+        """Write what one host has moved so far, for those who read its row next."""
+        delta = self._hosts.pop(hid, None)
+        if delta is not None:
+            self._connection.execute(_SQL["host_delta"], self._parameters(hid, delta))
+
+    def write(self) -> None:
+        """Write everything."""
+        self._connection.executemany(
+            _SQL["host_delta"], [self._parameters(hid, delta) for hid, delta in self._hosts.items()]
+        )
+        self._connection.executemany(_SQL["tally_delta"], [(n, name) for name, n in self._totals.items() if n])
+        self._hosts.clear()
+        self._totals.clear()
+
+    def _parameters(self, hid: int, delta: HostDelta) -> dict[str, int | None]:
+        return {
+            "hid": hid,
+            "seed": delta.seed,
+            "met": delta.met,
+            "class": delta.best_class,
+            "queued": delta.queued,
+            "leased": delta.leased,
+            "delayed": delta.delayed,
+            "fetched": delta.fetched,
+            "done": delta.done,
+            "dead": delta.dead,
+            "pages": self._settings.pages_per_host,
+            "seed_pages": self._settings.pages_per_seed_host,
+        }

@@ -1,0 +1,260 @@
+"""Claims: which links are new, and what a repeated one can still change.
+
+Whoever inserts a key into `seen` first, wins; the transaction around a batch is what makes two finders one after the
+other. Inside a batch the first wins too. New rows are collected and written together, repeats looked at one by one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sql import listed, statements
+from crawlspace.frontier.sqlite.book import HOSTS, REFUSED_BEYOND_CAP, Book
+from crawlspace.frontier.sqlite.rows import Ending, Waiting, bettered, waiting
+from crawlspace.frontier.sqlite.urls import URLS, Place, Urls
+from crawlspace.states import Event, UrlState
+from crawlspace.types import PATH_DEPENDENT, Claim, Claimed, Reason, host_id
+
+_SQL = statements(__package__, "claim.sql")
+
+_LENGTHS = (8, 64, 512)
+"""Lists of keys come in these lengths, so that few statements are ever prepared."""
+
+
+@dataclass(slots=True)
+class _Host:
+    """What a batch knows of one host."""
+
+    seed: bool
+    met: bool
+    waiting: int
+    """URLs queued or delayed, those of this batch included."""
+    token: int | None
+
+
+@dataclass(slots=True)
+class _Refusals:
+    """How many of one host and reason there are."""
+
+    kept: int
+    beyond: int
+
+
+class _Refused(NamedTuple):
+    row: Waiting
+    reason: Reason
+
+
+class Claiming:
+    """One batch of claims, inside a transaction of the caller, who also writes the book."""
+
+    def __init__(self, connection: sqlite3.Connection, settings: FrontierSettings, book: Book, now: int) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._book = book
+        self._now = now
+        self._urls = Urls(connection)
+        self._last = 0
+        self._hosts: dict[int, _Host] = {}
+        self._refusals: dict[tuple[int, str], _Refusals] = {}
+        self._held: dict[int, dict[int, int]] = {}
+        self._fresh: dict[bytes, Waiting] = {}
+        self._refused: dict[bytes, _Refused] = {}
+
+    def run(self, claims: Sequence[Claim]) -> list[Claimed]:
+        """Judge and write the batch; one answer each, in order."""
+        if not claims:
+            return []
+        known = self._known({claim.address.key for claim in claims})
+        self._last = self._urls.last(URLS)
+        answers = [self._one(claim, known.get(claim.address.key)) for claim in claims]
+        self._write()
+        return answers
+
+    def _known(self, keys: set[bytes]) -> dict[bytes, int]:
+        found: dict[bytes, int] = {}
+        for chunk in _chunks(sorted(keys)):
+            found.update(self._connection.execute(listed(_SQL["known"], len(chunk)), chunk))
+        return found
+
+    def _one(self, claim: Claim, number: int | None) -> Claimed:
+        if claim.seed_host:
+            self._host(claim).seed = True
+        if number is not None:
+            if claim.refusal is None:
+                self._repeat(claim, number)
+            return Claimed.KNOWN
+        key = claim.address.key
+        if key in self._fresh:
+            self._better_fresh(key, claim)
+            return Claimed.KNOWN
+        if key in self._refused:
+            self._admit_refused(key, claim)
+            return Claimed.KNOWN
+        return self._new(claim)
+
+    # -- new keys -------------------------------------------------------------------------------------------
+
+    def _new(self, claim: Claim) -> Claimed:
+        host = self._host(claim)
+        hid = host_id(claim.address.key)
+        reason = claim.refusal
+        if reason is None and self._full(host):
+            reason = Reason.HOST_BUDGET
+        if reason is not None and not self._keeps(hid, reason):
+            return Claimed.OVER_BUDGET
+        self._last += 1
+        row = waiting(claim, hid, self._last, self._now)
+        if reason is None:
+            self._fresh[claim.address.key] = row
+            self._joins(host, row)
+            self._book.arrive(UrlState.QUEUED)
+        else:
+            self._refused[claim.address.key] = _Refused(row, reason)
+            self._book.arrive(UrlState.SKIPPED)
+        return Claimed.NEW
+
+    def _full(self, host: _Host) -> bool:
+        limit = self._settings.queue_per_host
+        return limit is not None and not host.seed and host.waiting >= limit
+
+    def _keeps(self, hid: int, reason: Reason) -> bool:
+        """Whether one more refusal is kept; one that is not, is counted."""
+        refusals = self._refusals_of(hid, reason)
+        if refusals.kept < self._settings.refusals_kept:
+            refusals.kept += 1
+            return True
+        refusals.beyond += 1
+        self._book.add(REFUSED_BEYOND_CAP, 1)
+        return False
+
+    def _joins(self, host: _Host, row: Waiting) -> None:
+        host.waiting += 1
+        delta = self._book.host(row.hid)
+        delta.join(row.front_class)
+        if not host.met:
+            host.met = True
+            delta.met = 1
+            self._book.add(HOSTS, 1)
+
+    # -- repeats --------------------------------------------------------------------------------------------
+
+    def _better_fresh(self, key: bytes, claim: Claim) -> None:
+        better = None if claim.refusal is not None else bettered(self._fresh[key], claim)
+        if better is not None:
+            self._fresh[key] = better
+            delta = self._book.host(better.hid)
+            delta.best_class = min(delta.best_class, better.front_class)
+
+    def _admit_refused(self, key: bytes, claim: Claim) -> None:
+        row, reason = self._refused[key]
+        host = self._host(claim)
+        if not self._readmits(host, claim, reason):
+            return
+        del self._refused[key]
+        self._refusals_of(row.hid, reason).kept -= 1
+        self._fresh[key] = waiting(claim, row.hid, row.id, self._now)
+        self._joins(host, self._fresh[key])
+        self._book.move(UrlState.SKIPPED, Event.READMIT)
+
+    def _repeat(self, claim: Claim, number: int) -> None:
+        hid = host_id(claim.address.key)
+        found = self._connection.execute(_SQL["depth_in_class"], (hid, claim.front_class, number)).fetchone()
+        if found is not None and found[0] <= claim.depth:
+            return
+        place = self._urls.waiting(hid, number)
+        if place is None:
+            self._readmit(claim, number)
+            return
+        better = bettered(place.row, claim)
+        if better is None or self._is_leased(place, claim):
+            return
+        self._urls.replace(place, better)
+        if place.due_at is None:
+            delta = self._book.host(hid)
+            delta.best_class = min(delta.best_class, better.front_class)
+
+    def _readmit(self, claim: Claim, number: int) -> None:
+        ended = self._urls.ended(number)
+        if ended is None or ended.state is not UrlState.SKIPPED or ended.reason is None:
+            return
+        host = self._host(claim)
+        reason = Reason(ended.reason)
+        if not self._readmits(host, claim, reason):
+            return
+        old = self._urls.reopen(number, UrlState.SKIPPED)
+        assert old is not None, f"URL {number} has an outcome that is not there"
+        row = waiting(claim, old.hid, number, old.found_at)._replace(generation=old.generation)
+        self._urls.enqueue(row)
+        self._joins(host, row)
+        self._refusals_of(old.hid, reason).kept -= 1
+        self._book.move(UrlState.SKIPPED, Event.READMIT)
+
+    def _readmits(self, host: _Host, claim: Claim, reason: Reason) -> bool:
+        return claim.refusal is None and reason in PATH_DEPENDENT and not self._full(host)
+
+    def _is_leased(self, place: Place, claim: Claim) -> bool:
+        row = place.row
+        token = None if place.due_at is not None else self._host(claim).token
+        if token is None or token == row.settled:
+            return False
+        if token not in self._held:
+            self._held[token] = self._urls.held(token)
+        return row.id in self._held[token]
+
+    # -- what the batch has read ----------------------------------------------------------------------------
+
+    def _host(self, claim: Claim) -> _Host:
+        """The claim's host, made when it is not there yet."""
+        hid = host_id(claim.address.key)
+        if hid not in self._hosts:
+            row = self._connection.execute(_SQL["host"], (hid,)).fetchone()
+            if row is None:
+                self._connection.execute(_SQL["add_host"], (hid, claim.address.host))
+                row = (0, 0, 0, None)
+            self._hosts[hid] = _Host(bool(row[0]), bool(row[1]), row[2], row[3])
+        return self._hosts[hid]
+
+    def _refusals_of(self, hid: int, reason: Reason) -> _Refusals:
+        key = (hid, reason.value)
+        if key not in self._refusals:
+            row = self._connection.execute(_SQL["refusals"], key).fetchone()
+            self._refusals[key] = _Refusals(*(row or (0, 0)))
+        return self._refusals[key]
+
+    # -- writing --------------------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        refused = [row for row, _ in self._refused.values()]
+        rows = [*self._fresh.values(), *refused]
+        if rows:
+            self._urls.give(URLS, self._last)
+            keys = [*self._fresh, *self._refused]
+            self._connection.executemany(_SQL["remember"], sorted(zip(keys, (row.id for row in rows), strict=True)))
+            self._urls.enqueue_all(sorted(self._fresh.values(), key=_place_in_queue))
+            self._urls.end_all([(row, self._refusal(reason)) for row, reason in self._refused.values()])
+        self._connection.executemany(
+            _SQL["write_refusals"], [(*key, n.kept, n.beyond) for key, n in self._refusals.items()]
+        )
+        for hid, host in self._hosts.items():
+            if host.seed:
+                self._book.host(hid).seed = 1
+
+    def _refusal(self, reason: Reason) -> Ending:
+        return Ending(state=int(UrlState.SKIPPED), at=self._now, reason=reason.value)
+
+
+def _place_in_queue(row: Waiting) -> tuple[int, int, int]:
+    return row.hid, row.front_class, row.id
+
+
+def _chunks(keys: Sequence[bytes]) -> Iterator[list[bytes | None]]:
+    """The keys in lists of few lengths; None, which equals nothing, fills the last."""
+    for start in range(0, len(keys), _LENGTHS[-1]):
+        chunk: list[bytes | None] = [*keys[start : start + _LENGTHS[-1]]]
+        length = next(length for length in _LENGTHS if length >= len(chunk))
+        yield chunk + [None] * (length - len(chunk))

@@ -1,0 +1,47 @@
+-- name: condemn
+-- A host is given up.
+UPDATE host SET parked = 'condemned', condemned = ?, ready = 0 WHERE hid = ?;
+
+-- name: pardon
+-- Nothing of it is left to bury: new URLs are tried again.
+UPDATE host SET parked = NULL, condemned = NULL, ready = n_queued > 0 WHERE hid = ?;
+
+-- name: next
+-- A host that still has URLs to bury.
+SELECT hid, condemned FROM host WHERE parked = 'condemned' LIMIT 1;
+
+-- name: left
+-- How many URLs of a host wait.
+SELECT n_queued + n_delayed FROM host WHERE hid = ?;
+
+-- name: bury_queued
+-- Queued URLs of a host become dead letters.
+INSERT INTO outcome (
+  id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
+  generation, state, at, reason, detail
+) SELECT
+  id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
+  generation, 6, :now, :reason, :detail
+FROM queue WHERE hid = :hid ORDER BY class, id LIMIT :limit;
+
+-- name: forget_queued
+-- And leave the queue.
+DELETE FROM queue WHERE hid = :hid AND (class, id) IN (
+  SELECT class, id FROM queue WHERE hid = :hid ORDER BY class, id LIMIT :limit
+);
+
+-- name: bury_delayed
+-- Delayed URLs of a host become dead letters.
+INSERT INTO outcome (
+  id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
+  generation, state, at, reason, detail
+) SELECT
+  id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
+  generation, 6, :now, :reason, :detail
+FROM delayed WHERE hid = :hid ORDER BY due_at, id LIMIT :limit;
+
+-- name: forget_delayed
+-- And wait no longer.
+DELETE FROM delayed WHERE (due_at, id) IN (
+  SELECT due_at, id FROM delayed WHERE hid = :hid ORDER BY due_at, id LIMIT :limit
+);

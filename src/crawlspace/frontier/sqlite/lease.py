@@ -1,0 +1,195 @@
+"""Leases: which hosts leave the front queues, with which of their URLs, to whom.
+
+A host is due when it is ready, free, and its time has come. Two passes choose: the first gives each front class its
+quota, so that no class starves; the second fills up in class order. Within a host the order is class, then arrival.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import takewhile
+from typing import NamedTuple
+
+from crawlspace.frontier.settings import CLASSES, FrontierSettings
+from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sqlite.book import Book
+from crawlspace.frontier.sqlite.rows import Waiting, pace, queued_url
+from crawlspace.frontier.sqlite.urls import TOKENS, Urls, held_column
+from crawlspace.states import Event, UrlState
+from crawlspace.types import Lease, LeasedHost, Pace, Wish
+
+_SQL = statements(__package__, "lease.sql")
+
+DUE_AT_ONCE = 500
+"""Delayed URLs and parked hosts that one call brings back: what is left, the next call takes."""
+
+_HUNDRED = 100
+
+
+class _Due(NamedTuple):
+    """A host that may be visited now."""
+
+    hid: int
+    name: str
+    seed: int
+    fetched: int
+    next_at: int
+    delay_ms: int | None
+    crawl_delay_ms: int | None
+    failures: int
+    slowed: int
+
+
+class Quotas:
+    """Shares of the front classes, carried over from call to call.
+
+    A class that has no due host saves nothing; one that has gets its share of a hundred hosts even when each call
+    asks for one. Kept in memory: after a restart all begin anew.
+    """
+
+    def __init__(self, shares: tuple[int, ...]) -> None:
+        self._shares = shares
+        self._credit = [0] * CLASSES
+
+    def turn(self, hosts: int) -> list[tuple[int, int]]:
+        """Classes whose turn it is and how many hosts each may have, the longest owed first."""
+        self._credit = [credit + hosts * share for credit, share in zip(self._credit, self._shares, strict=True)]
+        owed = [(front_class, credit // _HUNDRED) for front_class, credit in enumerate(self._credit)]
+        return sorted((pair for pair in owed if pair[1] > 0), key=lambda pair: (-pair[1], pair[0]))
+
+    def took(self, front_class: int, hosts: int) -> None:
+        """This many hosts of a class left on its quota."""
+        self._credit[front_class] -= hosts * _HUNDRED
+
+    def is_empty(self, front_class: int) -> None:
+        """The class has no due host more: what it saved is void."""
+        self._credit[front_class] = 0
+
+
+class _ClassQueue:
+    """The due hosts of one class, read when first asked for."""
+
+    def __init__(self, connection: sqlite3.Connection, front_class: int, now: int, limit: int) -> None:
+        self._connection = connection
+        self._bounds = (front_class, now, limit)
+        self._due: list[_Due] | None = None
+        self._taken = 0
+
+    def take(self, hosts: int) -> int:
+        """Take the next ones; how many there were."""
+        if hosts <= 0:
+            return 0
+        if self._due is None:
+            self._due = list(map(_Due._make, self._connection.execute(_SQL["due"], self._bounds)))
+        got = min(hosts, len(self._due) - self._taken)
+        self._taken += got
+        return got
+
+    @property
+    def taken(self) -> list[_Due]:
+        return (self._due or [])[: self._taken]
+
+
+class Leasing:
+    """One call of lease, inside a transaction of the caller, who also writes the book."""
+
+    def __init__(self, connection: sqlite3.Connection, settings: FrontierSettings, book: Book, now: int) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._book = book
+        self._now = now
+        self._urls = Urls(connection)
+
+    def wake(self) -> None:
+        """Bring back the delayed URLs whose time has come and the hosts whose budget was raised, some at a time."""
+        due = (self._now, DUE_AT_ONCE)
+        arrived = self._connection.execute(_SQL["came_due"], due).fetchall()
+        if arrived:
+            self._connection.execute(_SQL["move_due"], due)
+            self._connection.execute(_SQL["forget_due"], due)
+        for hid, n, best_class in arrived:
+            delta = self._book.host(hid)
+            delta.queued += n
+            delta.delayed -= n
+            delta.best_class = min(delta.best_class, best_class)
+            self._book.write_host(hid)
+        for hid in raised(self._connection, self._settings, DUE_AT_ONCE):
+            self._connection.execute(_SQL["unpark"], (hid,))
+
+    def run(self, wish: Wish, quotas: Quotas) -> list[Lease]:
+        """Lease due hosts to the worker."""
+        chosen = self._choose(wish.hosts, quotas)
+        if not chosen:
+            return []
+        token = self._urls.last(TOKENS)
+        leases: list[Lease] = []
+        for host in chosen:
+            urls = self._urls_for(host, wish)
+            if urls:
+                token += 1
+                leases.append(self._grant(host, urls, token, wish))
+        self._urls.give(TOKENS, token)
+        return leases
+
+    def _choose(self, hosts: int, quotas: Quotas) -> list[_Due]:
+        queues = [_ClassQueue(self._connection, front_class, self._now, hosts) for front_class in range(CLASSES)]
+        left = hosts
+        for front_class, share in quotas.turn(hosts):
+            wanted = min(share, left)
+            got = queues[front_class].take(wanted)
+            left -= got
+            quotas.took(front_class, got)
+            if got < wanted:
+                quotas.is_empty(front_class)
+        for queue in queues:
+            left -= queue.take(left)
+        return [host for queue in queues for host in queue.taken]
+
+    def _urls_for(self, host: _Due, wish: Wish) -> list[Waiting]:
+        """What fits into the visit and the budget; a suspect goes alone."""
+        budget = self._settings.pages(bool(host.seed))
+        left = wish.urls_per_host if budget is None else min(wish.urls_per_host, budget - host.fetched)
+        if left <= 0:
+            self._connection.execute(_SQL["park"], (host.hid,))
+            return []
+        clock = self._pace(host)
+        delay = max(clock.delay_ms, clock.crawl_delay_ms or 0)
+        fit = left if delay == 0 else min(left, max(1, wish.visit_ms // delay))
+        rows = list(map(Waiting._make, self._connection.execute(_SQL["best"], (host.hid, fit))))
+        if rows and rows[0].suspect:
+            return rows[:1]
+        return list(takewhile(lambda row: not row.suspect, rows))
+
+    def _grant(self, host: _Due, urls: list[Waiting], token: int, wish: Wish) -> Lease:
+        until = self._now + wish.ttl_ms
+        self._connection.execute(_SQL["hold"], (token, host.hid, held_column(urls)))
+        self._connection.execute(_SQL["occupy"], (token, until, wish.worker, len(urls), host.hid))
+        self._book.move(UrlState.QUEUED, Event.LEASE, len(urls))
+        leased = LeasedHost(host.hid, host.name, self._pace(host), host.fetched)
+        return Lease(token, leased, tuple(map(queued_url, urls)), until)
+
+    def _pace(self, host: _Due) -> Pace:
+        stored = (host.next_at, host.delay_ms, host.crawl_delay_ms, host.failures, host.slowed)
+        return pace(stored, self._settings.delay_ms)
+
+
+def raised(connection: sqlite3.Connection, settings: FrontierSettings, limit: int) -> list[int]:
+    """Some of the parked hosts that are within their budget, since it was raised."""
+    found: list[int] = []
+    for seed in (False, True):
+        found += (hid for (hid,) in connection.execute(_SQL["within_budget"], (seed, settings.pages(seed), limit)))
+    return found
+
+
+def renew(connection: sqlite3.Connection, token: int, until: int) -> bool:
+    """Extend a lease; False when it is lost."""
+    return connection.execute(_SQL["renew"], (until, token, token)).rowcount == 1
+
+
+def next_due(connection: sqlite3.Connection, settings: FrontierSettings, now: int) -> int | None:
+    """The earliest time at which there is something to lease or to reclaim; `now` when rows wait to be moved."""
+    if connection.execute(_SQL["next_condemned"]).fetchone() or raised(connection, settings, 1):
+        return now
+    times = [connection.execute(_SQL["next_free"], (front_class,)).fetchone()[0] for front_class in range(CLASSES)]
+    times += [connection.execute(_SQL[name]).fetchone()[0] for name in ("next_delayed", "next_expiry")]
+    return min((time for time in times if time is not None), default=None)

@@ -1,0 +1,262 @@
+"""How values lie in rows, and how they come out again.
+
+A URL that waits has the same columns in `queue` and in `delayed`; `Waiting` is that row. An outcome is the lasting
+part of it and an `Ending`. The order of the fields is the order of the columns in every statement.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from crawlspace.states import UrlState
+from crawlspace.types import (
+    HOST_BYTES,
+    Attempt,
+    Claim,
+    DeadLetter,
+    Evidence,
+    Pace,
+    Pointer,
+    QueuedUrl,
+    Relation,
+    RequestSpec,
+)
+
+HISTORY = 10
+"""Attempts that a URL remembers; the oldest are forgotten."""
+
+_DETAIL_CHARACTERS = 500
+
+_encode_request = msgspec.msgpack.Encoder().encode
+_decode_request = msgspec.msgpack.Decoder(RequestSpec).decode
+_encode_history = msgspec.json.Encoder().encode
+_decode_history = msgspec.json.Decoder(list[tuple[int, str, int | None]]).decode
+
+
+class Waiting(NamedTuple):
+    """A row of `queue`, or of `delayed` without its time."""
+
+    hid: int
+    front_class: int
+    id: int
+    tail: bytes
+    url: str
+    depth: int
+    hops: int
+    attempts: int
+    parent: int | None
+    relation: str | None
+    found_at: int
+    suspect: int
+    label: str | None
+    meta: str | None
+    request: bytes | None
+    history: str | None
+    generation: int
+    settled: int | None
+
+
+class Ending(NamedTuple):
+    """What an outcome adds to the URL's own columns."""
+
+    state: int
+    at: int
+    token: int | None = None
+    reason: str | None = None
+    detail: str | None = None
+    requested_at: int | None = None
+    status: int | None = None
+    elapsed_ms: int | None = None
+    segment: int | None = None
+    offset: int | None = None
+    length: int | None = None
+    digest: bytes | None = None
+    mime: str | None = None
+    size: int | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    target: str | None = None
+    copy_of: int | None = None
+
+
+def waiting(claim: Claim, hid: int, number: int, now: int) -> Waiting:
+    """The first row of a URL that was just claimed."""
+    return Waiting(
+        hid=hid,
+        front_class=claim.front_class,
+        id=number,
+        tail=claim.address.key[HOST_BYTES:],
+        url=claim.address.fetch_url,
+        depth=claim.depth,
+        hops=claim.hops,
+        attempts=0,
+        parent=claim.parent,
+        relation=_relation_column(claim.relation),
+        found_at=now,
+        suspect=0,
+        label=claim.label,
+        meta=claim.meta,
+        request=None if claim.request is None else _encode_request(claim.request),
+        history=None,
+        generation=0,
+        settled=None,
+    )
+
+
+def bettered(row: Waiting, claim: Claim) -> Waiting | None:
+    """The row with what the claim offers better; None when that is nothing.
+
+    Depth, hops, parent and relation describe one path and change together.
+    """
+    better = row
+    if claim.front_class < row.front_class:
+        better = better._replace(front_class=claim.front_class)
+    if claim.depth < row.depth:
+        better = better._replace(
+            depth=claim.depth, hops=claim.hops, parent=claim.parent, relation=_relation_column(claim.relation)
+        )
+    return None if better is row else better
+
+
+def outcome(row: Waiting, ending: Ending) -> tuple[object, ...]:
+    """A row of `outcome`; the request that ended the URL, if there was one, is its last attempt."""
+    return (
+        row.id,
+        row.hid,
+        row.front_class,
+        row.tail,
+        row.url,
+        row.depth,
+        row.hops,
+        row.attempts if ending.requested_at is None else row.attempts + 1,
+        row.parent,
+        row.relation,
+        row.found_at,
+        row.label,
+        row.meta,
+        row.request,
+        row.history,
+        row.generation,
+        *ending,
+    )
+
+
+def queued_url(row: Waiting) -> QueuedUrl:
+    """The URL as a worker gets it."""
+    return QueuedUrl(
+        id=row.id,
+        key=row.hid.to_bytes(HOST_BYTES, "big") + row.tail,
+        url=row.url,
+        front_class=row.front_class,
+        depth=row.depth,
+        hops=row.hops,
+        attempts=row.attempts,
+        parent=row.parent,
+        relation=relation(row.relation),
+        found_at=row.found_at,
+        label=row.label,
+        meta=row.meta,
+        request=None if row.request is None else _decode_request(row.request),
+        history=() if row.history is None else history(row.history),
+        suspect=row.suspect,
+        generation=row.generation,
+    )
+
+
+def ending(evidence: Evidence, state: UrlState, now: int, token: int, segment: int | None) -> Ending:
+    """The ending that a request gave. `segment` is the number of the archive file its pointer names."""
+    pointer = evidence.pointer
+    offset, length = (None, None) if pointer is None else (pointer.offset, pointer.length)
+    return Ending(
+        state,
+        now,
+        token,
+        evidence.error,
+        detail_column(evidence.detail),
+        evidence.at,
+        evidence.status,
+        evidence.elapsed_ms,
+        segment,
+        offset,
+        length,
+        evidence.digest,
+        evidence.mime,
+        evidence.size,
+        evidence.etag,
+        evidence.last_modified,
+    )
+
+
+def evidence(end: Ending, file: str | None) -> Evidence | None:
+    """What is kept of the request behind an outcome; None when there was none. `file` is the segment's name."""
+    if end.requested_at is None:
+        return None
+    refused = end.state == UrlState.SKIPPED
+    pointer = None if file is None else Pointer(file, end.offset or 0, end.length or 0)
+    return Evidence(
+        at=end.requested_at,
+        status=end.status,
+        error=None if refused else end.reason,
+        detail=end.detail or "",
+        pointer=pointer,
+        digest=end.digest,
+        mime=end.mime,
+        size=end.size or 0,
+        elapsed_ms=end.elapsed_ms or 0,
+        etag=end.etag,
+        last_modified=end.last_modified,
+    )
+
+
+def pace(stored: tuple[int, int | None, int | None, int, int], first_delay_ms: int) -> Pace:
+    """A host's clock from its columns next_at, delay_ms, crawl_delay_ms, failures and slowed."""
+    next_at, delay_ms, crawl_delay_ms, failures, slowed = stored
+    return Pace(next_at, first_delay_ms if delay_ms is None else delay_ms, crawl_delay_ms, failures, slowed)
+
+
+def dead_letter(row: tuple[Any, ...]) -> DeadLetter:
+    """One row of the statement `dead_letters`."""
+    *facts, past = row
+    number, url, host, error, status, detail, attempts, depth, parent, found_at, died_at = facts
+    return DeadLetter(
+        id=number,
+        url=url,
+        host=host,
+        error=error,
+        status=status,
+        detail=detail or "",
+        attempts=attempts,
+        depth=depth,
+        parent=parent,
+        found_at=found_at,
+        died_at=died_at,
+        history=() if past is None else history(past),
+    )
+
+
+def with_attempt(row: Waiting, attempt: Attempt) -> Waiting:
+    """The row after one more request that did not settle it."""
+    past = [] if row.history is None else _decode_history(row.history)
+    past.append((attempt.at, attempt.error, attempt.status))
+    return row._replace(attempts=row.attempts + 1, history=_encode_history(past[-HISTORY:]).decode())
+
+
+def history(column: str) -> tuple[Attempt, ...]:
+    """Past attempts, oldest first."""
+    return tuple(Attempt(*attempt) for attempt in _decode_history(column))
+
+
+def relation(column: str | None) -> Relation:
+    """How a link was found; most are hyperlinks, and take no room."""
+    return Relation.HYPERLINK if column is None else Relation(column)
+
+
+def detail_column(text: str) -> str | None:
+    """Words for people: short, and no room for none."""
+    return text[:_DETAIL_CHARACTERS] or None
+
+
+def _relation_column(found: Relation) -> str | None:
+    return None if found is Relation.HYPERLINK else found.value

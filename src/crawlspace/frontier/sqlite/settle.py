@@ -1,0 +1,257 @@
+"""Settlements: the named ways in which a leased URL ends, each fenced by its lease's token.
+
+The token is compared before anything is written. A settlement that comes a second time from the lease that had made
+it is told so; from any other lease it is stale, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, PAGES, Book
+from crawlspace.frontier.sqlite.condemned import condemn
+from crawlspace.frontier.sqlite.rows import Ending, Waiting, detail_column, ending, with_attempt
+from crawlspace.frontier.sqlite.urls import Urls
+from crawlspace.states import Event, UrlState, advance
+from crawlspace.types import (
+    Answer,
+    Attempt,
+    Died,
+    Evidence,
+    Finished,
+    Moved,
+    ProcessingFailed,
+    Refused,
+    Released,
+    RetryAt,
+    Settlement,
+    WasRedirect,
+)
+
+_SQL = statements(__package__, "settle.sql")
+
+_DIGEST_BYTES = 16
+_NOTHING = hashlib.sha256(b"").digest()
+_UNNAMED = "unknown"
+
+_OfUrl = Finished | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died
+
+_EVENTS: dict[type[_OfUrl], Event] = {
+    Finished: Event.FINISH,
+    ProcessingFailed: Event.FAIL_PROCESSING,
+    WasRedirect: Event.REDIRECT,
+    Moved: Event.MOVE,
+    RetryAt: Event.RETRY,
+    Refused: Event.REFUSE,
+    Died: Event.DIE,
+}
+
+
+@dataclass(slots=True)
+class _Fence:
+    """One host's lease as it stands now."""
+
+    token: int | None
+    released: int | None
+    held: dict[int, int]
+    """The URLs it was given, settled ones too: class by number."""
+
+
+class Settling:
+    """One batch of settlements, inside a transaction of the caller, who also writes the book."""
+
+    def __init__(self, connection: sqlite3.Connection, settings: FrontierSettings, book: Book, now: int) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._book = book
+        self._now = now
+        self._urls = Urls(connection)
+        self._fences: dict[int, _Fence] = {}
+        self._segments: dict[str, int] = {}
+        self._reach: dict[int, int] = {}
+        self._ends: list[tuple[Waiting, Ending]] = []
+
+    def run(self, settlements: Sequence[Settlement]) -> list[Answer]:
+        """Apply them in order; one answer each. Raises `IllegalMove` when one was not the lease's to make."""
+        answers = [self._one(settlement) for settlement in settlements]
+        self._write_ends()
+        self._connection.executemany(_SQL["reach"], [(reach, number) for number, reach in self._reach.items()])
+        return answers
+
+    def _one(self, settlement: Settlement) -> Answer:
+        fence = self._fence(settlement.hid)
+        if isinstance(settlement, Released):
+            return self._release(settlement, fence)
+        if settlement.token != fence.token:
+            return self._late(settlement)
+        number = settlement.url.id
+        front_class = fence.held.get(number)
+        row = None
+        if front_class is not None:
+            row = self._urls.take(settlement.hid, front_class, number, settlement.token)
+        if row is None:
+            return self._not_held(settlement)
+        self._count(settlement)
+        self._apply(settlement, row)
+        return Answer.SETTLED
+
+    # -- the fence ------------------------------------------------------------------------------------------
+
+    def _fence(self, hid: int) -> _Fence:
+        fence = self._fences.get(hid)
+        if fence is None:
+            token, released = self._connection.execute(_SQL["tokens"], (hid,)).fetchone() or (None, None)
+            held = {} if token is None else self._urls.held(token)
+            fence = self._fences[hid] = _Fence(token, released, held)
+        return fence
+
+    def _late(self, settlement: _OfUrl) -> Answer:
+        """The lease is over: was it this one that had settled the URL?"""
+        self._write_ends()
+        number = settlement.url.id
+        ended = self._urls.ended(number)
+        if ended is not None:
+            return Answer.ALREADY if ended.token == settlement.token else Answer.STALE
+        place = self._urls.waiting(settlement.hid, number)
+        return Answer.ALREADY if place is not None and place.row.settled == settlement.token else Answer.STALE
+
+    def _not_held(self, settlement: _OfUrl) -> Answer:
+        """The lease lives but does not hold the URL: it settled it before, or never had it."""
+        answer = self._late(settlement)
+        if answer is Answer.STALE:
+            ended = self._urls.ended(settlement.url.id)
+            advance(UrlState.QUEUED if ended is None else ended.state, _EVENTS[type(settlement)])
+        return answer
+
+    # -- the moves ------------------------------------------------------------------------------------------
+
+    def _count(self, settlement: _OfUrl) -> None:
+        delta = self._book.host(settlement.hid)
+        delta.queued -= 1
+        delta.leased -= 1
+        if not isinstance(settlement, Refused):
+            delta.fetched += 1
+            self._book.add(FETCHES, 1)
+            self._book.add(BYTES, settlement.evidence.size)
+
+    def _apply(self, settlement: _OfUrl, row: Waiting) -> None:
+        state = self._book.move(UrlState.LEASED, _EVENTS[type(settlement)])
+        match settlement:
+            case Finished():
+                self._finish(settlement, row, state)
+            case ProcessingFailed():
+                self._end(row, self._named(settlement, state))
+            case WasRedirect():
+                end = self._ending(settlement.evidence, state, settlement.token)
+                self._end(row, end._replace(target=settlement.target))
+            case Moved():
+                self._reaches(settlement.evidence)
+                moved = row._replace(url=settlement.target, hops=row.hops + 1, settled=settlement.token)
+                self._urls.enqueue(moved)
+                self._book.host(row.hid).join(row.front_class)
+            case RetryAt():
+                self._retry(settlement, row)
+            case Refused():
+                self._refuse(settlement, row, state)
+            case Died():
+                self._end(row, self._named(settlement, state))
+                self._book.host(row.hid).dead += 1
+            case _:  # pragma: no cover
+                assert_never(settlement)
+
+    def _finish(self, settlement: Finished, row: Waiting, state: UrlState) -> None:
+        end = self._ending(settlement.evidence, state, settlement.token)
+        if end.status is not None and 200 <= end.status < 300:
+            self._book.add(PAGES, 1)
+            first = self._first_with(end.digest, row.id)
+            end = end if first is None else end._replace(copy_of=first)
+        self._end(row, end)
+        self._book.host(row.hid).done += 1
+
+    def _first_with(self, digest: bytes | None, number: int) -> int | None:
+        """The URL that had these bytes before this one; None when it is the first."""
+        if digest is None or digest == _NOTHING:
+            return None
+        short = digest[:_DIGEST_BYTES]
+        if self._connection.execute(_SQL["first_with"], (short, number)).rowcount == 1:
+            return None
+        first: int = self._connection.execute(_SQL["who_had"], (short,)).fetchone()[0]
+        if first == number:
+            return None
+        self._book.add(DUPLICATES, 1)
+        return first
+
+    def _retry(self, settlement: RetryAt, row: Waiting) -> None:
+        seen = settlement.evidence
+        tried = with_attempt(row, Attempt(seen.at, seen.error or _UNNAMED, seen.status))
+        self._reaches(seen)
+        self._urls.delay(tried._replace(settled=settlement.token), settlement.due)
+        self._book.host(row.hid).delayed += 1
+
+    def _refuse(self, settlement: Refused, row: Waiting, state: UrlState) -> None:
+        reason = settlement.reason.value
+        detail = detail_column(settlement.detail)
+        self._end(row, Ending(int(state), self._now, settlement.token, reason, detail))
+        self._connection.execute(_SQL["refuse"], (row.hid, reason))
+
+    def _end(self, row: Waiting, end: Ending) -> None:
+        # Outcomes are written together and in order: many small ones cost twice as much.
+        self._ends.append((row, end))
+
+    def _write_ends(self) -> None:
+        self._urls.end_all(sorted(self._ends, key=lambda ended: ended[0].id))
+        self._ends.clear()
+
+    def _named(self, settlement: ProcessingFailed | Died, state: UrlState) -> Ending:
+        """A failure always has a class."""
+        end = self._ending(settlement.evidence, state, settlement.token)
+        return end if end.reason else end._replace(reason=_UNNAMED)
+
+    def _ending(self, evidence: Evidence, state: UrlState, token: int) -> Ending:
+        return ending(evidence, state, self._now, token, self._reaches(evidence))
+
+    def _reaches(self, evidence: Evidence) -> int | None:
+        """The number of the archive file, whose settled part now reaches beyond this capture."""
+        pointer = evidence.pointer
+        if pointer is None:
+            return None
+        number = self._segments.get(pointer.file)
+        if number is None:
+            known = self._connection.execute(_SQL["segment"], (pointer.file,)).fetchone()
+            made = known or self._connection.execute(_SQL["add_segment"], (pointer.file,)).fetchall()[0]
+            number = self._segments[pointer.file] = int(made[0])
+        self._reach[number] = max(self._reach.get(number, 0), pointer.offset + pointer.length)
+        return number
+
+    # -- the end of a visit ---------------------------------------------------------------------------------
+
+    def _release(self, settlement: Released, fence: _Fence) -> Answer:
+        if settlement.token != fence.token:
+            return Answer.ALREADY if settlement.token == fence.released else Answer.STALE
+        hid, clock = settlement.hid, settlement.pace
+        self._book.write_host(hid)
+        unspent: int = self._connection.execute(_SQL["unspent"], (hid,)).fetchone()[0]
+        self._book.move(UrlState.LEASED, Event.RETURN, unspent)
+        self._connection.execute(_SQL["drop_lease"], (settlement.token,))
+        self._connection.execute(
+            _SQL["release"],
+            {
+                "hid": hid,
+                "token": settlement.token,
+                "next_at": clock.next_at,
+                "delay_ms": clock.delay_ms,
+                "crawl_delay_ms": clock.crawl_delay_ms,
+                "failures": clock.failures,
+                "slowed": clock.slowed,
+            },
+        )
+        self._fences[hid] = _Fence(None, settlement.token, {})
+        if settlement.condemned is not None:
+            condemn(self._connection, self._book, hid, settlement.condemned, self._now)
+        return Answer.SETTLED

@@ -1,0 +1,249 @@
+"""The embedded frontier: `ports.Frontier` and `ports.Ledger` over one SQLite file.
+
+One process owns the file; the lock on the crawl directory is taken elsewhere. All work runs on one thread of its own,
+one call after the other, each in one transaction: what is raised inside leaves the store as it was.
+A claim that was answered, and a settlement, survive the death of the process at once, and a power cut as the
+durability setting says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from crawlspace.clock import Clock
+from crawlspace.errors import StoreError
+from crawlspace.exchange import RobotsFile
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sqlite.book import Book
+from crawlspace.frontier.sqlite.claim import Claiming
+from crawlspace.frontier.sqlite.condemned import bury_some
+from crawlspace.frontier.sqlite.connection import (
+    MEMORY,
+    connect,
+    connect_reading,
+    durably,
+    reading,
+    translated,
+    writing,
+)
+from crawlspace.frontier.sqlite.lease import Leasing, Quotas, next_due, renew
+from crawlspace.frontier.sqlite.ledger import Ledger
+from crawlspace.frontier.sqlite.loss import Losing, clamp
+from crawlspace.frontier.sqlite.revive import revive
+from crawlspace.frontier.sqlite.schema import migrate, require, steps
+from crawlspace.frontier.sqlite.settle import Settling
+from crawlspace.types import (
+    Answer,
+    Claim,
+    Claimed,
+    Counts,
+    DeadLetter,
+    HostFigures,
+    Lease,
+    Settlement,
+    Story,
+    Wish,
+)
+
+T = TypeVar("T")
+
+
+class SqliteFrontier:
+    """A frontier in one file. Make it with `open`."""
+
+    def __init__(self, path: Path | str, settings: FrontierSettings, clock: Clock, *, threaded: bool) -> None:
+        self._path = str(path) if str(path) == MEMORY else str(Path(path).absolute())
+        self._settings = settings
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, "frontier") if threaded else None
+        self._quotas = Quotas(settings.class_quotas)
+        self._connected: sqlite3.Connection | None = None
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path | str,
+        settings: FrontierSettings,
+        clock: Clock,
+        *,
+        threaded: bool = True,
+        read_only: bool = False,
+    ) -> SqliteFrontier:
+        """Open the store, made or brought up to date as needed; `:memory:` lives as long as the object.
+
+        With `read_only` nothing is written, and a crawl may go on meanwhile. Without `threaded` every call runs
+        where it is made: for simulations and tests. Raises `CrawlDirError` when the file cannot be used: not there,
+        not writable, of another program, or of a newer version.
+        """
+        store = cls(path, settings, clock, threaded=threaded)
+        try:
+            await store._run(store._open, read_only)
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def close(self) -> None:
+        """Finish what runs and let go of the file; a second call does nothing."""
+        if self._closed:
+            return
+        await self._run(self._disconnect)
+        self._closed = True
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+
+    # -- the frontier ---------------------------------------------------------------------------------------
+
+    async def claim(self, claims: Sequence[Claim], now: int | None = None) -> list[Claimed]:
+        return await self._write(lambda book, at: self._claiming(book, at).run(claims), now)
+
+    async def lease(self, wish: Wish, now: int | None = None) -> list[Lease]:
+        return await self._write(partial(self._lease, wish), now)
+
+    async def renew(self, tokens: Sequence[int], ttl_ms: int, now: int | None = None) -> list[bool]:
+        return await self._write(lambda _, at: [renew(self._connection, token, at + ttl_ms) for token in tokens], now)
+
+    async def settle(
+        self, settlements: Sequence[Settlement], claims: Sequence[Claim], now: int | None = None
+    ) -> list[Answer]:
+        return await self._write(partial(self._settle, settlements, claims), now)
+
+    async def reclaim(self, now: int | None = None) -> int:
+        return await self._write(lambda book, at: self._losing(book, at).expired(), now)
+
+    async def void_leases(self, now: int | None = None) -> int:
+        """Give up every lease at once, as the owner of the crawl directory does at its start; how many.
+
+        Their URLs come back as suspects. Also sets right hosts that wait for a time which only a wrong clock can
+        have written.
+        """
+        await self._write(lambda _, at: clamp(self._connection, at), now)
+        lost = 0
+        while n := await self._write(lambda book, at: self._losing(book, at).live(), now):
+            lost += n
+        return lost
+
+    async def next_due(self, now: int | None = None) -> int | None:
+        return await self._read(lambda _: next_due(self._connection, self._settings, self._at(now)))
+
+    async def counts(self) -> Counts:
+        return await self._read(Ledger.counts)
+
+    async def dead(self, after: int = 0, limit: int = 100) -> list[DeadLetter]:
+        return await self._read(lambda ledger: ledger.dead(after, limit))
+
+    async def revive(self, ids: Sequence[int], now: int | None = None) -> int:
+        return await self._write(lambda book, _: revive(self._connection, book, ids), now)
+
+    # -- the ledger -----------------------------------------------------------------------------------------
+
+    async def notes(self) -> Mapping[str, str]:
+        return await self._read(Ledger.notes)
+
+    async def note(self, facts: Mapping[str, str]) -> None:
+        await self._run(self._note, facts)
+
+    async def robots(self, origins: Sequence[str]) -> list[RobotsFile | None]:
+        return await self._read(lambda ledger: ledger.robots(origins))
+
+    async def keep_robots(self, files: Sequence[RobotsFile]) -> None:
+        await self._write(lambda _, __: self._ledger().keep_robots(files), None)
+
+    async def find(self, keys: Sequence[bytes]) -> list[Story | None]:
+        return await self._read(lambda ledger: ledger.find(keys))
+
+    async def hosts(self, after: str = "", limit: int = 100) -> list[HostFigures]:
+        return await self._read(lambda ledger: ledger.hosts(after, limit))
+
+    async def unprocessed(self, after: int = 0, limit: int = 100) -> list[Story]:
+        return await self._read(lambda ledger: ledger.unprocessed(after, limit))
+
+    async def segments(self) -> dict[str, int]:
+        """How far settled captures reach into each of the archive's files: what must be there at a start."""
+        return await self._read(Ledger.segments)
+
+    # -- the work, on the store's thread --------------------------------------------------------------------
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        assert self._connected is not None, "only open() makes a store, and it connects"
+        return self._connected
+
+    def _open(self, read_only: bool) -> None:
+        upgrades = steps()
+        if read_only:
+            self._connected = connect_reading(self._path, self._settings)
+            require(self._connected, self._path, len(upgrades))
+        else:
+            self._connected = connect(self._path, self._settings)
+            migrate(self._connected, self._path, upgrades)
+
+    def _disconnect(self) -> None:
+        if self._connected is not None:
+            self._connected.close()
+
+    def _lease(self, wish: Wish, book: Book, now: int) -> list[Lease]:
+        leasing = Leasing(self._connection, self._settings, book, now)
+        bury_some(self._connection, book, now)
+        leasing.wake()
+        return leasing.run(wish, self._quotas)
+
+    def _settle(
+        self, settlements: Sequence[Settlement], claims: Sequence[Claim], book: Book, now: int
+    ) -> list[Answer]:
+        self._claiming(book, now).run(claims)
+        book.write()
+        return Settling(self._connection, self._settings, book, now).run(settlements)
+
+    def _note(self, facts: Mapping[str, str]) -> None:
+        with durably(self._connection, self._settings), writing(self._connection):
+            self._ledger().note(facts)
+
+    def _claiming(self, book: Book, now: int) -> Claiming:
+        return Claiming(self._connection, self._settings, book, now)
+
+    def _losing(self, book: Book, now: int) -> Losing:
+        return Losing(self._connection, self._settings, book, now)
+
+    def _ledger(self) -> Ledger:
+        return Ledger(self._connection, self._settings)
+
+    def _at(self, now: int | None) -> int:
+        return self._clock.now() if now is None else now
+
+    # -- one call, one transaction --------------------------------------------------------------------------
+
+    async def _write(self, work: Callable[[Book, int], T], now: int | None) -> T:
+        return await self._run(self._writing, work, now)
+
+    async def _read(self, work: Callable[[Ledger], T]) -> T:
+        return await self._run(self._reading, work)
+
+    def _writing(self, work: Callable[[Book, int], T], now: int | None) -> T:
+        with writing(self._connection):
+            book = Book(self._connection, self._settings)
+            result = work(book, self._at(now))
+            book.write()
+        return result
+
+    def _reading(self, work: Callable[[Ledger], T]) -> T:
+        with reading(self._connection):
+            return work(self._ledger())
+
+    async def _run(self, work: Callable[..., T], *arguments: object) -> T:
+        if self._closed:
+            raise StoreError(f"{self._path} is closed")
+        if self._thread is None:
+            return self._translated(work, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._translated, work, *arguments)
+
+    def _translated(self, work: Callable[..., T], *arguments: object) -> T:
+        with translated(self._path):
+            return work(*arguments)

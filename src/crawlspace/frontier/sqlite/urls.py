@@ -1,0 +1,114 @@
+"""One URL's rows: where it is, and the moves between queue, delayed and outcome.
+
+Everything here runs inside a transaction that its caller began; counters are its caller's.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+import msgspec
+
+from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sqlite.rows import Ending, Waiting, outcome
+from crawlspace.states import UrlState
+
+_SQL = statements(__package__, "urls.sql")
+
+URLS = "url"
+TOKENS = "token"
+NO_TOKEN = 0
+"""Tokens begin at 1."""
+
+_decode_held = msgspec.json.Decoder(list[tuple[int, int]]).decode
+_encode_held = msgspec.json.Encoder().encode
+
+
+class Place(NamedTuple):
+    """Where a waiting URL lies; `due_at` is None in the queue."""
+
+    row: Waiting
+    due_at: int | None
+
+
+class Ended(NamedTuple):
+    """The end of a URL, in short."""
+
+    state: UrlState
+    reason: str | None
+    token: int | None
+
+
+class Urls:
+    """The rows of single URLs."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def waiting(self, hid: int, number: int) -> Place | None:
+        """The URL's row in the queue or among the delayed."""
+        row = self._connection.execute(_SQL["queued"], (hid, number)).fetchone()
+        if row is not None:
+            return Place(Waiting._make(row), None)
+        row = self._connection.execute(_SQL["delayed"], (number,)).fetchone()
+        return None if row is None else Place(Waiting._make(row[:-1]), row[-1])
+
+    def ended(self, number: int) -> Ended | None:
+        """The URL's end; None while it waits."""
+        row = self._connection.execute(_SQL["ended"], (number,)).fetchone()
+        return None if row is None else Ended(UrlState(row[0]), row[1], row[2])
+
+    def enqueue(self, row: Waiting) -> None:
+        self._connection.execute(_SQL["enqueue"], row)
+
+    def enqueue_all(self, rows: list[Waiting]) -> None:
+        self._connection.executemany(_SQL["enqueue"], rows)
+
+    def delay(self, row: Waiting, due_at: int) -> None:
+        self._connection.execute(_SQL["delay"], (*row, due_at))
+
+    def take(self, hid: int, front_class: int, number: int, token: int = NO_TOKEN) -> Waiting | None:
+        """Take a URL out of the queue; None when it is not there, or lease `token` itself sent it back."""
+        # All rows of a RETURNING must be read before the statement is over.
+        rows = self._connection.execute(_SQL["take"], (hid, front_class, number, token)).fetchall()
+        return Waiting._make(rows[0]) if rows else None
+
+    def replace(self, place: Place, row: Waiting) -> None:
+        """Write a waiting URL anew where it lies."""
+        old = place.row
+        if place.due_at is None:
+            self.take(old.hid, old.front_class, old.id)
+            self.enqueue(row)
+        else:
+            self._connection.execute(_SQL["undelay"], (place.due_at, old.id))
+            self.delay(row, place.due_at)
+
+    def end(self, row: Waiting, ending: Ending) -> None:
+        self._connection.execute(_SQL["end"], outcome(row, ending))
+
+    def end_all(self, ended: list[tuple[Waiting, Ending]]) -> None:
+        self._connection.executemany(_SQL["end"], [outcome(row, ending) for row, ending in ended])
+
+    def reopen(self, number: int, state: UrlState) -> Waiting | None:
+        """Undo an outcome in this state: the row to queue again, with no tries used; None when there is none."""
+        rows = self._connection.execute(_SQL["reopen"], (number, int(state))).fetchall()
+        return Waiting._make(rows[0]) if rows else None
+
+    def held(self, token: int) -> dict[int, int]:
+        """The URLs a live lease was given: class by number. Those it settled are still among them."""
+        row = self._connection.execute(_SQL["held"], (token,)).fetchone()
+        return {} if row is None else {number: front_class for front_class, number in _decode_held(row[0])}
+
+    def last(self, serial: str) -> int:
+        """The last number given out; nobody else gives one out before this transaction ends."""
+        last: int = self._connection.execute(_SQL["last"], (serial,)).fetchone()[0]
+        return last
+
+    def give(self, serial: str, last: int) -> None:
+        self._connection.execute(_SQL["give"], (last, serial))
+
+
+def held_column(rows: list[Waiting]) -> str:
+    """What a lease holds, as it is stored."""
+    return _encode_held([(row.front_class, row.id) for row in rows]).decode()

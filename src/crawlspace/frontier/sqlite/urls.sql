@@ -1,0 +1,69 @@
+-- name: queued
+-- A waiting URL, whatever its class.
+SELECT
+  hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
+  generation, settled
+FROM queue WHERE hid = ? AND class IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND id = ?;
+
+-- name: enqueue
+-- A URL joins its host's queue.
+INSERT INTO queue (
+  hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
+  generation, settled
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: take
+-- A URL leaves its host's queue, unless this lease sent it back there already.
+DELETE FROM queue WHERE hid = ? AND class = ? AND id = ? AND settled IS NOT ? RETURNING
+  hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
+  generation, settled;
+
+-- name: delayed
+-- A URL that waits for a time, and that time last.
+SELECT
+  hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
+  generation, settled,
+  due_at
+FROM delayed WHERE id = ?;
+
+-- name: delay
+-- A URL begins to wait for a time.
+INSERT INTO delayed (
+  hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
+  generation, settled,
+  due_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: undelay
+-- A URL waits for a time no longer.
+DELETE FROM delayed WHERE due_at = ? AND id = ?;
+
+-- name: ended
+-- State, reason and settling lease of a URL with an outcome.
+SELECT state, reason, token FROM outcome WHERE id = ?;
+
+-- name: end
+-- A URL gets its outcome.
+INSERT INTO outcome (
+  id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history, generation,
+  state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, offset, length, digest, mime, size, etag,
+  last_modified, target, copy_of
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: reopen
+-- An outcome is undone: the columns of a waiting URL with all its tries.
+DELETE FROM outcome WHERE id = ? AND state = ? RETURNING
+  hid, class, id, tail, url, depth, hops, 0, parent, relation, found_at, 0, label, meta, request, history,
+  generation, NULL;
+
+-- name: held
+-- The URLs of a host's live lease, as a JSON array of [class, id].
+SELECT urls FROM lease WHERE token = ?;
+
+-- name: last
+-- The last number given out.
+SELECT last FROM serial WHERE name = ?;
+
+-- name: give
+-- Numbers up to this one are given out.
+UPDATE serial SET last = ? WHERE name = ?;

@@ -1,0 +1,26 @@
+"""The embedded frontier keeps the contract, in memory and in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sqlite import SqliteFrontier
+from crawlspace.testing.clock import ManualClock
+from crawlspace.testing.frontier_contract import FrontierContract
+
+
+class TestInMemory(FrontierContract):
+    async def open(self, settings: FrontierSettings) -> SqliteFrontier:
+        return await SqliteFrontier.open(":memory:", settings, ManualClock(), threaded=False)
+
+
+class TestInAFileOnItsOwnThread(FrontierContract):
+    @pytest.fixture(autouse=True)
+    def _directory(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "frontier.db"
+
+    async def open(self, settings: FrontierSettings) -> SqliteFrontier:
+        return await SqliteFrontier.open(self.path, settings, ManualClock())
