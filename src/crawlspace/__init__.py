@@ -1,3 +1,29 @@
 """A polite web crawler that fetches every page once, loses nothing when killed, and explains every decision."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crawlspace.api import Crawl, Result
+    from crawlspace.engine.intake import Request
+    from crawlspace.engine.page import Page
+
 __version__ = "0.1.0"
+__all__ = ["Crawl", "Page", "Request", "Result", "__version__"]
+
+_HOMES = {
+    "Crawl": "crawlspace.api",
+    "Result": "crawlspace.api",
+    "Request": "crawlspace.engine.intake",
+    "Page": "crawlspace.engine.page",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the crawler's parts when they are first asked for: `crawlspace.urls` alone then costs nothing more."""
+    if name in _HOMES:
+        import importlib
+
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'crawlspace' has no attribute {name!r}")

@@ -1,0 +1,198 @@
+"""Opening a crawl: its directory, its store, its archive and the parts that work on them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+
+from crawlspace import __version__, events
+from crawlspace.app.contact import require_contact
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.archive.warc import WarcArchive
+from crawlspace.clock import Clock, SystemClock
+from crawlspace.engine.commit import Basket, Committer
+from crawlspace.engine.crawl import Crawl, CrawlSettings
+from crawlspace.engine.intake import Intake, Request
+from crawlspace.engine.page import Handler
+from crawlspace.engine.reading import Reader
+from crawlspace.engine.recent import Recent
+from crawlspace.engine.robots import RobotsGate
+from crawlspace.engine.turn import Turns
+from crawlspace.engine.visit import Run
+from crawlspace.errors import CrawlDirError
+from crawlspace.fetch.http import HttpFetcher
+from crawlspace.frontier.sqlite.store import SqliteFrontier
+from crawlspace.policy.scope import Scope
+from crawlspace.settings import Settings
+from crawlspace.types import Claimed, Unusable
+from crawlspace.urls import Identity, policy_from
+
+SOFTWARE = f"crawlspace/{__version__}"
+CLAIM_BATCH = 1000
+
+
+def _ignore(_event: events.Event) -> None:
+    """Nobody watches."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a person asks of a crawl."""
+
+    settings: Settings
+    follow: bool = True
+    handler: Handler | None = None
+    watch: events.Watcher = _ignore
+    clock: Clock = field(default_factory=SystemClock)
+
+
+@dataclass(slots=True)
+class Injected:
+    """What became of seeds."""
+
+    new: int = 0
+    known: int = 0
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    """Text and reason of those that were not taken."""
+
+
+@dataclass(slots=True)
+class OpenCrawl:
+    """A crawl that this process owns, ready to run."""
+
+    directory: CrawlDirectory
+    frontier: SqliteFrontier
+    archive: WarcArchive
+    identity: Identity
+    intake: Intake
+    plan: Plan
+
+    async def inject(self, requests: Iterable[Request]) -> Injected:
+        """Claim seeds and draw the scope around them; known ones change nothing. Any number, in bounded memory."""
+        done = Injected()
+        waiting = iter(requests)
+        while batch := list(islice(waiting, CLAIM_BATCH)):
+            await self._inject(batch, done)
+        return done
+
+    async def _inject(self, batch: list[Request], done: Injected) -> None:
+        addresses = [self.identity.identify(request.url, request=request.spec()) for request in batch]
+        usable = [address for address in addresses if not isinstance(address, Unusable)]
+        require_contact(self.plan.settings, usable)
+        scope = self.intake.scope.widen(*usable)
+        if scope is not self.intake.scope:
+            self.intake.scope = scope
+            await self.frontier.note({"scope": scope.roots})
+        claims, unusable = self.intake.seeds(batch)
+        done.refused += [(each.text, each.reason) for each in unusable]
+        for claim, answer in zip(claims, await self.frontier.claim(claims), strict=True):
+            if claim.refusal is not None:
+                done.refused.append((claim.address.fetch_url, claim.refusal))
+            elif answer is Claimed.NEW:
+                done.new += 1
+            else:
+                done.known += 1
+
+    @asynccontextmanager
+    async def engine(self) -> AsyncIterator[Crawl]:
+        """The loop with all its parts; connections are closed at the end."""
+        plan, settings = self.plan, self.plan.settings
+        fetcher = HttpFetcher(
+            settings.fetch, settings.network, plan.clock, user_agent=settings.agent(), public=bool(settings.contact)
+        )
+        recent = self.intake.recent
+        committer = Committer(self.frontier, self.archive, recent, plan.clock, plan.watch)
+        run = _run(self, fetcher)
+        loop_settings = CrawlSettings(settings.concurrency, settings.budget)
+        try:
+            yield Crawl(self.frontier, committer, run, loop_settings)
+        finally:
+            await fetcher.close()
+
+
+def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
+    plan, settings = crawl.plan, crawl.plan.settings
+    reader = Reader(
+        intake=crawl.intake,
+        ledger=crawl.frontier,
+        pages=settings.discovery,
+        retry=settings.retry,
+        clock=plan.clock,
+        chance=random.Random(),
+        watch=plan.watch,
+        handler=plan.handler,
+    )
+    run = Run(
+        fetcher=fetcher,
+        robots=RobotsGate(crawl.frontier, crawl.identity, settings.robots, settings.product(), plan.clock),
+        reader=reader,
+        basket=Basket(lambda: run.is_idle()),
+        identity=crawl.identity,
+        turns=Turns(plan.clock, settings.host.concurrency),
+        clock=plan.clock,
+        watch=plan.watch,
+        host=settings.host,
+        robots_settings=settings.robots,
+        request_seconds=settings.fetch.timeout,
+        slots=asyncio.Semaphore(settings.concurrency.total),
+    )
+    return run
+
+
+@asynccontextmanager
+async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[OpenCrawl]:
+    """Own a crawl directory, new or resumed; raises `CrawlDirError`, `ConfigError` or `StoreError`.
+
+    After a crash this is where everything is put right: leases of the dead process are void, and what the archive
+    holds past its last settled byte is cut.
+    """
+    directory.create()
+    with directory.locked():
+        directory.write_effective(plan.settings)
+        frontier = await SqliteFrontier.open(directory.database, plan.settings.frontier(), plan.clock)
+        try:
+            identity = await _identity(frontier, plan.settings)
+            scope = await _scope(frontier, plan.settings)
+            archive = WarcArchive(
+                directory.archive,
+                plan.settings.archive,
+                plan.clock,
+                crawl=directory.path.resolve().name,
+                software=SOFTWARE,
+                robots="obey" if plan.settings.robots.obey else "ignore",
+            )
+            for repair in archive.recover(await frontier.segments()):
+                plan.watch(events.Warned(str(repair)))
+            await frontier.void_leases()
+            intake = Intake(identity, scope, plan.settings.priority, Recent(), plan.follow)
+            try:
+                yield OpenCrawl(directory, frontier, archive, identity, intake, plan)
+            finally:
+                await archive.close()
+        finally:
+            await frontier.close()
+
+
+async def _identity(frontier: SqliteFrontier, settings: Settings) -> Identity:
+    policy = policy_from(settings.identity)
+    notes = await frontier.notes()
+    key = notes.get("hash_key")
+    if key is None:
+        key = secrets.token_hex(32)
+        await frontier.note({"hash_key": key, "url_rules": policy.identifier, "url_rules_text": policy.text})
+    elif notes.get("url_rules") != policy.identifier:
+        raise CrawlDirError(
+            f"this crawl was made under URL rules {notes.get('url_rules')}, the settings ask for {policy.identifier}",
+            hint="set identity.* back as in effective.toml of that run, or start a new crawl in another --dir",
+        )
+    return Identity(policy, bytes.fromhex(key))
+
+
+async def _scope(frontier: SqliteFrontier, settings: Settings) -> Scope:
+    roots = (await frontier.notes()).get("scope")
+    return Scope.of(settings.scope, ()) if roots is None else Scope.restore(settings.scope, roots)

@@ -1,0 +1,162 @@
+"""`crawlspace crawl`: start a crawl, or go on with one. Nothing is ever purged."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from crawlspace.app.compose import Injected, OpenCrawl, Plan, open_crawl
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.seeds import read_seeds
+from crawlspace.cli.options import config_file, overrides, run, settings_of
+from crawlspace.cli.progress import Display
+from crawlspace.engine.crawl import Crawl
+from crawlspace.engine.intake import Request
+from crawlspace.errors import UsageError
+from crawlspace.events import Ending
+from crawlspace.observe.counters import Counters
+from crawlspace.observe.printable import printable
+from crawlspace.observe.words import size
+from crawlspace.settings import Settings, chosen, template
+from crawlspace.states import UrlState
+from crawlspace.types import Counts, Unusable
+from crawlspace.urls import Identity, host_name, policy_from
+
+EXIT = {Ending.FINISHED: 0, Ending.INTERRUPTED: 3, Ending.BUDGET: 4, Ending.DISK_FULL: 5}
+TOO_MANY_DEAD = 6
+TOLD_REFUSALS = 10
+
+ENDINGS = {
+    Ending.FINISHED: "Finished: nothing is left to fetch.",
+    Ending.INTERRUPTED: "Interrupted; the same command goes on.",
+    Ending.BUDGET: "Stopped by a budget or limit; raise it and the same command goes on.",
+    Ending.DISK_FULL: "Stopped while the disk was full; free space and the same command goes on.",
+}
+
+
+@click.command("crawl")
+@click.argument("urls", nargs=-1, metavar="[URL]...")
+@click.option("--dir", "directory", type=click.Path(path_type=Path, file_okay=False), help="Crawl directory.")
+@click.option("--seeds", metavar="FILE", help="Also start from the URLs in FILE ('-': standard input).")
+@click.option("--list", "listed", metavar="FILE", help="Fetch the URLs in FILE and follow no link.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress, only what goes wrong.")
+@config_file
+@overrides
+def command(
+    urls: Sequence[str],
+    directory: Path | None,
+    seeds: str | None,
+    listed: str | None,
+    quiet: bool,
+    config: Path | None,
+    overrides: Sequence[str],
+) -> None:
+    """Crawl from the given URLs, or go on with the crawl in --dir."""
+    place = CrawlDirectory(directory or _default_directory(urls))
+    settings = settings_of(place, config, overrides)
+    if not (urls or seeds or listed or place.exists):
+        raise UsageError("no seed: a new crawl needs a URL, --seeds FILE or --list FILE")
+    place.create()
+    place.write_config(template(chosen(overrides)))
+    requests = chain(map(Request, urls), _read(seeds), _read(listed))
+    sys.exit(run_crawl(place, Plan(settings, follow=listed is None), requests, quiet=quiet))
+
+
+def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *, quiet: bool = False) -> int:
+    """Crawl with progress on the terminal; the exit code."""
+    counters = Counters(time.monotonic)
+    display = Display.choose(counters, quiet=quiet)
+
+    def watch(event: object) -> None:
+        line = counters.see(event)  # type: ignore[arg-type] # the engine sends events only
+        if line is not None:
+            display.tell(line)
+
+    plan.watch = watch
+
+    async def main() -> tuple[Ending, Counts]:
+        async with open_crawl(place, plan) as crawl:
+            _tell_refused(await crawl.inject(requests), display)
+            await _require_work(crawl)
+            async with crawl.engine() as engine, display.showing(crawl.frontier.counts):
+                _obey_signals(engine, display)
+                ending = await engine.run()
+            return ending, await crawl.frontier.counts()
+
+    ending, counts = run(main)
+    if not quiet:
+        _close(place, ending, counts)
+    limit = plan.settings.budget.dead_letters
+    if ending is Ending.FINISHED and limit is not None and counts.states[UrlState.DEAD] > limit:
+        return TOO_MANY_DEAD
+    return EXIT[ending]
+
+
+def _read(file: str | None) -> Iterator[Request]:
+    return read_seeds(file) if file is not None else iter(())
+
+
+def _default_directory(urls: Sequence[str]) -> Path:
+    """A directory named after the first seed's host, so that two crawls never share one by accident."""
+    if not urls:
+        raise UsageError("which crawl? give a URL to start one, or --dir to go on with one")
+    address = Identity(policy_from(Settings().identity)).identify(urls[0])
+    if isinstance(address, Unusable):
+        raise UsageError(
+            f"{urls[0]!r} is no URL that can be crawled ({address.reason})", hint="such as https://example.com/"
+        )
+    return Path(
+        "crawl-" + "".join(sign if sign.isalnum() or sign in ".-" else "-" for sign in host_name(address.host))
+    )
+
+
+async def _require_work(crawl: OpenCrawl) -> None:
+    if (await crawl.frontier.counts()).known == 0:
+        raise UsageError("no seed could be used, and the crawl is empty")
+
+
+def _tell_refused(injected: Injected, display: Display) -> None:
+    for text, reason in injected.refused[:TOLD_REFUSALS]:
+        display.tell(f"seed refused ({reason}): {printable(text, 200)}")
+    more = len(injected.refused) - TOLD_REFUSALS
+    if more > 0:
+        display.tell(f"and {more} more seeds refused")
+
+
+def _obey_signals(engine: Crawl, display: Display) -> None:
+    """The first signal ends cleanly, the second at once: whatever is lost then is fetched again."""
+    asked = False
+
+    def stop() -> None:
+        nonlocal asked
+        if asked:
+            os._exit(EXIT[Ending.INTERRUPTED])
+        asked = True
+        display.tell("stopping: requests under way are finished and stored (again to stop at once)")
+        engine.stop()
+
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, stop)
+
+
+def _close(place: CrawlDirectory, ending: Ending, counts: Counts) -> None:
+    states = counts.states
+    click.echo(ENDINGS[ending])
+    click.echo(
+        f"{counts.known} URLs known: {states[UrlState.DONE]} done, {states[UrlState.REDIRECTED]} redirected, "
+        f"{states[UrlState.SKIPPED]} skipped, {states[UrlState.DEAD]} dead, {states[UrlState.QUEUED]} queued"
+        + (f", {states[UrlState.STORED]} stored but not read" if states[UrlState.STORED] else "")
+    )
+    click.echo(
+        f"{counts.fetches} requests on {counts.hosts} hosts, {size(counts.bytes)}, {counts.duplicates} duplicates"
+    )
+    click.echo(f"Captures: {place.archive}")

@@ -1,0 +1,125 @@
+"""`crawlspace explain`: for any URL, what happened, by which rule, and what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
+from crawlspace.clock import SystemClock
+from crawlspace.errors import UsageError
+from crawlspace.observe.printable import printable
+from crawlspace.observe.words import duration, moment, size, what_next
+from crawlspace.policy.scope import Scope
+from crawlspace.states import UrlState
+from crawlspace.types import Address, Relation, Story, Unusable
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    address: Address
+    story: Story | None
+    unknown: str
+    """Why a URL that is not known is not, in words."""
+
+
+@click.command("explain")
+@directory_argument
+@click.argument("url")
+@as_json
+def command(directory: Path, url: str, json_lines: bool) -> None:
+    """Tell the story of one URL."""
+    found = run(lambda: _find(directory, url))
+    facts = _facts(found)
+    if json_lines:
+        echo_json(facts)
+        return
+    for name, value in facts.items():
+        if value is None or value == [] or name == "history":
+            continue
+        click.echo(f"{name:14}{printable(str(value))}")
+    for attempt in facts.get("history") or ():
+        click.echo(f"{'tried':14}{attempt['at']}  {printable(attempt['error'])}")
+
+
+async def _find(directory: Path, url: str) -> _Found:
+    place = CrawlDirectory(directory)
+    settings = settings_used(place)
+    async with reading(directory, settings) as (frontier, identity):
+        address = identity.identify(url)
+        if isinstance(address, Unusable):
+            raise UsageError(f"{printable(url)!r} is no URL that can be crawled ({address.reason})")
+        (story,) = await frontier.find([address.key])
+        notes = await frontier.notes()
+    return _Found(
+        address, story, "" if story else _why_unknown(address, Scope.restore(settings.scope, notes["scope"]))
+    )
+
+
+def _why_unknown(address: Address, scope: Scope) -> str:
+    refusal = scope.judge(address, depth=1, hops=0, relation=Relation.HYPERLINK)
+    if refusal is not None:
+        return f"never seen, or seen and only counted; a link to it would be refused: {refusal}"
+    return "never seen: no page read so far links to it; a link to it would be followed"
+
+
+def _facts(found: _Found) -> dict[str, Any]:
+    address, story = found.address, found.story
+    if story is None:
+        return {
+            "url": address.fetch_url,
+            "canonical": address.canonical,
+            "key": address.key.hex(),
+            "state": None,
+            "next": found.unknown,
+        }
+    evidence = story.evidence
+    facts: dict[str, Any] = {
+        "url": story.url,
+        "canonical": address.canonical,
+        "key": address.key.hex(),
+        "state": story.state.name.lower(),
+        "reason": story.reason,
+        "detail": story.detail or None,
+        "found": f"{story.relation} on {story.parent}" if story.parent else str(story.relation),
+        "found_at": moment(story.found_at),
+        "depth": story.depth,
+        "hops": story.hops or None,
+        "class": story.front_class,
+        "attempts": story.attempts,
+        "label": story.label,
+        "meta": story.meta,
+        "settled_at": moment(story.settled_at) if story.settled_at else None,
+        "redirects_to": story.target,
+        "copy_of": story.copy_of,
+        "outcome": None,
+        "pointer": None,
+        "history": [{"at": moment(each.at), "error": each.error, "status": each.status} for each in story.history],
+        "next": what_next(story, SystemClock().now()),
+    }
+    if evidence is not None:
+        facts["outcome"] = _outcome(story)
+        if evidence.pointer is not None:
+            file, offset, length = evidence.pointer
+            facts["pointer"] = {"file": file, "offset": offset, "length": length}
+    return facts
+
+
+def _outcome(story: Story) -> str:
+    evidence = story.evidence
+    assert evidence is not None
+    parts = [f"HTTP {evidence.status}" if evidence.status else (evidence.error or story.state.name.lower())]
+    if evidence.mime:
+        parts.append(evidence.mime)
+    if story.state is not UrlState.SKIPPED:
+        parts += [
+            size(evidence.size),
+            duration(evidence.elapsed_ms / 1000) if evidence.elapsed_ms >= 1000 else f"{evidence.elapsed_ms} ms",
+        ]
+    if evidence.at:
+        parts.append(f"requested {moment(evidence.at)}")
+    return ", ".join(parts)

@@ -1,0 +1,82 @@
+"""Options that verbs share, and what they all do with a crawl directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.clock import SystemClock
+from crawlspace.frontier.sqlite.store import SqliteFrontier
+from crawlspace.settings import Settings, load
+from crawlspace.urls import Identity, policy_from
+
+Result = TypeVar("Result")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+as_json = click.option("--json", "json_lines", is_flag=True, help="Print JSON, one object a line.")
+
+
+def directory_argument(command: Command) -> Command:
+    """The crawl directory as the first argument."""
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.argument("directory", type=kind)(command)
+
+
+def overrides(command: Command) -> Command:
+    """`-s key=value`, any number of times."""
+    return click.option(
+        "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a setting, such as host.delay=2."
+    )(command)
+
+
+def config_file(command: Command) -> Command:
+    """`--config FILE`, for settings that lie elsewhere."""
+    kind = click.Path(path_type=Path, dir_okay=False, exists=True)
+    return click.option("--config", type=kind, help="Settings file; default: crawl.toml in the crawl directory.")(
+        command
+    )
+
+
+def settings_of(directory: CrawlDirectory | None, config: Path | None, overrides: Sequence[str]) -> Settings:
+    """The settings in effect for a directory."""
+    file = config or (directory.config if directory else None)
+    return load(file, os.environ, overrides)
+
+
+def settings_used(directory: CrawlDirectory) -> Settings:
+    """The settings of the crawl's latest run: what its store and its captures were made with."""
+    directory.require()
+    return load(directory.effective, {})
+
+
+@asynccontextmanager
+async def reading(path: Path, settings: Settings | None = None) -> AsyncIterator[tuple[SqliteFrontier, Identity]]:
+    """A crawl's store for looking only, also while it runs, and the identity it was made with."""
+    directory = CrawlDirectory(path)
+    directory.require()
+    settings = settings or settings_used(directory)
+    frontier = await SqliteFrontier.open(directory.database, settings.frontier(), SystemClock(), read_only=True)
+    try:
+        key = (await frontier.notes()).get("hash_key", "")
+        yield frontier, Identity(policy_from(settings.identity), bytes.fromhex(key) or bytes(32))
+    finally:
+        await frontier.close()
+
+
+def run(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Run a verb's coroutine."""
+    from crawlspace.api import run_loop
+
+    return run_loop(main)
+
+
+def echo_json(value: object) -> None:
+    """One JSON object on one line; control characters are escaped by JSON itself."""
+    click.echo(msgspec.json.encode(value).decode("utf-8", "replace"))

@@ -1,0 +1,87 @@
+"""`crawlspace parse`: a captured page read again from the archive, as the crawl reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.replay import replay
+from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
+from crawlspace.errors import UsageError
+from crawlspace.observe.printable import printable
+from crawlspace.pages.links import Page, read_page
+from crawlspace.policy.scope import Scope
+from crawlspace.settings import Settings
+from crawlspace.types import Link, Unusable
+from crawlspace.urls import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    url: str
+    page: Page
+    identity: Identity
+    scope: Scope
+    depth: int
+
+
+@click.command("parse")
+@directory_argument
+@click.argument("url")
+@as_json
+def command(directory: Path, url: str, json_lines: bool) -> None:
+    """Show what the crawl reads in a captured page: title, declared canonical, links and their verdicts."""
+    place = CrawlDirectory(directory)
+    settings = settings_used(place)
+    read = run(lambda: _read(place, url, settings))
+    links = [_link(link, read) for link in read.page.links]
+    facts: dict[str, Any] = {
+        "url": read.url,
+        "title": read.page.title,
+        "charset": read.page.charset,
+        "canonical": read.page.canonical,
+        "noindex": read.page.noindex,
+        "nofollow": read.page.nofollow,
+    }
+    if json_lines:
+        echo_json({**facts, "links": links})
+        return
+    for name, value in facts.items():
+        if value not in (None, "", False):
+            click.echo(f"{name:10} {printable(str(value))}")
+    for link in links:
+        click.echo(f"{link['verdict']:14} {link['relation']:10} {printable(link.get('canonical') or link['text'])}")
+
+
+async def _read(place: CrawlDirectory, url: str, settings: Settings) -> _Read:
+    async with reading(place.path, settings) as (frontier, identity):
+        address = identity.identify(url)
+        if isinstance(address, Unusable):
+            raise UsageError(f"{printable(url)!r} is no URL that can be crawled ({address.reason})")
+        (story,) = await frontier.find([address.key])
+        scope = Scope.restore(settings.scope, (await frontier.notes())["scope"])
+    if story is None or story.evidence is None or story.evidence.pointer is None:
+        raise UsageError(f"there is no capture of {printable(url)}", hint=f"see: crawlspace explain {place.path} URL")
+    result = replay(place, story.evidence.pointer, settings)
+    return _Read(
+        story.url,
+        read_page(result.body, result.url, result.headers, settings.discovery),
+        identity,
+        scope,
+        story.depth,
+    )
+
+
+def _link(link: Link, read: _Read) -> dict[str, Any]:
+    address = read.identity.identify(link.url, read.page.base_url, encoding=read.page.charset)
+    facts: dict[str, Any] = {"text": link.url, "relation": str(link.relation)}
+    if isinstance(address, Unusable):
+        return {**facts, "verdict": address.reason}
+    refusal = read.scope.judge(
+        address, depth=read.depth + 1, hops=0, relation=link.relation, nofollow=link.nofollow or read.page.nofollow
+    )
+    return {**facts, "canonical": address.canonical, "verdict": str(refusal) if refusal else "followed"}

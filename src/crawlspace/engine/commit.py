@@ -1,0 +1,262 @@
+"""From fetched to settled: the one place where a URL becomes done, and the order in which that happens.
+
+Bytes first: every capture of a group is appended to the archive and flushed. Only then one call settles the group,
+claims its links and moves its hosts on, in one transaction. A crash before that call leaves expired leases and at
+worst copies in the archive that no URL points to.
+
+One cadence: a group closes at 300 pages, at 0.5 s, at 32 MiB, or at once when no fetch is running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from crawlspace import events
+from crawlspace.clock import Clock
+from crawlspace.engine.recent import Recent
+from crawlspace.errors import ArchiveSuspect, DiskFull
+from crawlspace.exchange import Capture
+from crawlspace.ports import Archive, Frontier
+from crawlspace.types import (
+    Answer,
+    Claim,
+    Died,
+    Finished,
+    Moved,
+    Pointer,
+    ProcessingFailed,
+    Refused,
+    Released,
+    RetryAt,
+    Settlement,
+    WasRedirect,
+)
+
+GROUP_ITEMS = 300
+GROUP_SECONDS = 0.5
+GROUP_BYTES = 32 << 20
+SPACE_CHECK_SECONDS = 5.0
+SUSPECT_TRIES = 3
+APPENDS_PER_BREATH = 16
+
+
+@dataclass(slots=True)
+class Item:
+    """What a visit hands over: captures to keep, a settlement if a lease ends with it, and the links found."""
+
+    captures: Sequence[Capture] = ()
+    settlement: Settlement | None = None
+    claims: Sequence[Claim] = ()
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = sum(len(capture.payload) + len(capture.response_head) for capture in self.captures)
+
+
+class Basket:
+    """Items on their way to the committer: bounded, and closed into groups by the cadence."""
+
+    def __init__(self, is_idle: Callable[[], bool]) -> None:
+        self._is_idle = is_idle
+        self._items: list[Item] = []
+        self._bytes = 0
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    async def put(self, item: Item) -> None:
+        """Hand over; waits while the committer is behind."""
+        while not self._room.is_set():
+            await self._room.wait()
+        self._items.append(item)
+        self._bytes += item.size
+        if len(self._items) >= 2 * GROUP_ITEMS or self._bytes >= 2 * GROUP_BYTES:
+            self._room.clear()
+        if len(self._items) == 1 or self._is_full() or self._is_idle():
+            self._wake.set()
+
+    def nudge(self) -> None:
+        """A fetch has ended: an idle crawl waits for nothing."""
+        if self._items and self._is_idle():
+            self._wake.set()
+
+    def close(self) -> None:
+        """No more items will come."""
+        self._closed = True
+        self._wake.set()
+
+    async def take(self) -> list[Item]:
+        """The next group; empty when closed and drained."""
+        while not self._items and not self._closed:
+            self._wake.clear()
+            await self._wake.wait()
+        await self._fill()
+        group, self._items = self._items[:GROUP_ITEMS], self._items[GROUP_ITEMS:]
+        self._bytes = sum(item.size for item in self._items)
+        self._room.set()
+        return group
+
+    async def _fill(self) -> None:
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(GROUP_SECONDS, self._wake.set)
+        ends = loop.time() + GROUP_SECONDS
+        try:
+            while not (self._closed or self._is_full() or self._is_idle() or loop.time() >= ends):
+                self._wake.clear()
+                await self._wake.wait()
+        finally:
+            timer.cancel()
+
+    def _is_full(self) -> bool:
+        return len(self._items) >= GROUP_ITEMS or self._bytes >= GROUP_BYTES
+
+
+class Committer:
+    """Takes groups from the basket and makes them durable, one after another."""
+
+    def __init__(
+        self, frontier: Frontier, archive: Archive, recent: Recent, clock: Clock, watch: events.Watcher
+    ) -> None:
+        self._frontier = frontier
+        self._archive = archive
+        self._recent = recent
+        self._clock = clock
+        self._watch = watch
+        self.progress = asyncio.Event()
+        """Set after every settled group: the frontier may have something new to lease."""
+        self.stopping = False
+        """While waiting for disk space, give up instead of waiting longer."""
+        self.stale = 0
+        """Settlements that came too late: their lease had gone to somebody else."""
+        self.bytes = 0
+        """Response bytes settled in this run."""
+        self._committing = False
+        self._paused = False
+
+    async def run(self, basket: Basket) -> None:
+        """Until the basket is closed and empty."""
+        while group := await basket.take():
+            self._committing = True
+            await self._commit(group)
+            self._committing = False
+            self.bytes += sum(item.size for item in group)
+            self.progress.set()
+
+    def pending(self, basket: Basket) -> bool:
+        """True while something handed over is not settled yet."""
+        return self._committing or len(basket) > 0
+
+    async def _commit(self, group: list[Item]) -> None:
+        pointers: list[Pointer | None] | None = None
+        suspects = 0
+        while True:
+            try:
+                if pointers is None:
+                    pointers = await self._store(group)
+                await self._settle(group, pointers)
+                self._resume()
+                return
+            except DiskFull as full:
+                await self._wait_for_space(full)
+            except ArchiveSuspect as suspect:
+                suspects += 1
+                if suspects >= SUSPECT_TRIES:
+                    raise
+                self._watch(events.Warned(f"{suspect}; the group is written again into a new file"))
+
+    async def _store(self, group: list[Item]) -> list[Pointer | None]:
+        pointers: list[Pointer | None] = []
+        appended = 0
+        for item in group:
+            pointer = None
+            for capture in item.captures:
+                pointer = await self._archive.append(capture)
+                appended += 1
+                if appended % APPENDS_PER_BREATH == 0:
+                    await asyncio.sleep(0)
+            pointers.append(pointer)
+        if appended:
+            await self._archive.flush()
+        return pointers
+
+    async def _settle(self, group: list[Item], pointers: list[Pointer | None]) -> None:
+        settlements = [
+            _with_pointer(item.settlement, pointer)
+            for item, pointer in zip(group, pointers, strict=True)
+            if item.settlement is not None
+        ]
+        claims = [claim for item in group for claim in item.claims]
+        answers = await self._frontier.settle(settlements, claims)
+        self._recent.commit(claims)
+        for settlement, answer in zip(settlements, answers, strict=True):
+            if answer is Answer.STALE:
+                self.stale += 1
+            elif answer is Answer.SETTLED and not isinstance(settlement, Released):
+                self._watch(_seen(settlement))
+
+    async def _wait_for_space(self, full: DiskFull) -> None:
+        if not self._paused:
+            self._paused = True
+            self._watch(events.Paused(str(full)))
+        if not self.stopping:
+            await self._clock.sleep(SPACE_CHECK_SECONDS)
+        if self.stopping:
+            raise full
+
+    def _resume(self) -> None:
+        if self._paused:
+            self._paused = False
+            self._watch(events.Resumed())
+
+
+def _with_pointer(settlement: Settlement, pointer: Pointer | None) -> Settlement:
+    if pointer is None or isinstance(settlement, Refused | Released):
+        return settlement
+    return replace(settlement, evidence=replace(settlement.evidence, pointer=pointer))
+
+
+def kind_of(settlement: Settlement) -> str:
+    """The settlement in one word, as events and logs name it."""
+    match settlement:
+        case Finished():
+            return "done"
+        case ProcessingFailed():
+            return "stored"
+        case WasRedirect():
+            return "redirected"
+        case Moved():
+            return "moved"
+        case RetryAt():
+            return "retry"
+        case Died():
+            return "dead"
+        case Refused():
+            return "skipped"
+        case Released():
+            return "released"
+        case _:
+            assert_never(settlement)
+
+
+def _seen(settlement: Settlement) -> events.PageSettled:
+    assert not isinstance(settlement, Released)
+    kind = kind_of(settlement)
+    if isinstance(settlement, Refused):
+        return events.PageSettled(settlement.url.url, kind, None, settlement.reason, 0, 0, 0)
+    evidence = settlement.evidence
+    return events.PageSettled(
+        url=settlement.url.url,
+        kind=kind,
+        status=evidence.status,
+        error=evidence.error,
+        size=evidence.size,
+        elapsed_ms=evidence.elapsed_ms,
+        at=evidence.at,
+    )

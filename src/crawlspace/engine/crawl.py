@@ -1,0 +1,201 @@
+"""The loop of a crawl: lease what is due, let visits spend it, wait for what happens next, end when nothing is left.
+
+It waits for events and for the frontier's next due time; it never polls. Memory is bounded by the number of hosts
+leased at once and by the basket, not by the number of URLs known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from crawlspace import events
+from crawlspace.engine.commit import Committer
+from crawlspace.engine.sweep import Sweeper
+from crawlspace.engine.visit import Run, Visit
+from crawlspace.events import Ending
+from crawlspace.ports import Frontier
+from crawlspace.states import UrlState
+from crawlspace.types import Wish
+
+LEASE_MS = 120_000
+VISIT_MS = 30_000
+URLS_PER_HOST = 300
+IDLE_SECONDS = 3600.0
+
+
+class ConcurrencySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How much happens at once."""
+
+    total: Annotated[int, Meta(ge=1, le=10_000, description="requests under way at once, over all hosts")] = field(
+        default=64, name="global"
+    )
+    hosts: Annotated[int, Meta(ge=1, le=100_000, description="hosts visited at once, waiting ones included")] = 1000
+
+
+class BudgetSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How much a crawl may use. What is left out has no limit."""
+
+    pages: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="Requests in the whole crawl.")] = None
+    bytes: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Response bytes on the wire in the whole crawl.")
+    ] = None
+    seconds: Annotated[Annotated[float, Meta(ge=0)] | None, Meta(description="Seconds that one run may take.")] = None
+    pages_per_host: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="Requests for a host that is no seed's; then it is parked."),
+    ] = 10_000
+    pages_per_seed_host: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Requests for a host of a seed; then it is parked.")
+    ] = None
+    dead_letters: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="Dead letters above which a finished crawl ends with exit code 6."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlSettings:
+    """What the loop needs to know; made from the parts' own settings."""
+
+    concurrency: ConcurrencySettings
+    budget: BudgetSettings
+    worker: int = 0
+
+
+class Crawl:
+    """One run over a frontier, from start or resume to its end."""
+
+    def __init__(self, frontier: Frontier, committer: Committer, run: Run, settings: CrawlSettings) -> None:
+        self._frontier = frontier
+        self._committer = committer
+        self._run = run
+        self._settings = settings
+        self._visits: dict[asyncio.Task[None], Visit] = {}
+        self._ending: Ending | None = None
+        self._failure: BaseException | None = None
+        self._bytes_left: int | None = None
+
+    def stop(self, ending: Ending = Ending.INTERRUPTED) -> None:
+        """Start nothing new, finish what is under way, and end. May be called again."""
+        if self._ending is None:
+            self._ending = ending
+        self._run.stopping = True
+        self._committer.stopping = True
+        self._committer.progress.set()
+
+    async def run(self) -> Ending:
+        """Crawl until nothing is left, a budget is used up, or `stop` is called."""
+        await self._open_budgets()
+        sweeper = Sweeper(self._frontier, self._run.clock, LEASE_MS, self._visits.values)
+        loop = asyncio.get_running_loop()
+        commits = asyncio.create_task(self._committer.run(self._run.basket), name="commit")
+        commits.add_done_callback(self._part_ended)
+        sweeps = asyncio.create_task(sweeper.run(), name="sweep")
+        sweeps.add_done_callback(self._part_ended)
+        seconds = self._settings.budget.seconds
+        alarm = loop.call_later(seconds, self.stop, Ending.BUDGET) if seconds is not None else None
+        try:
+            await self._drive()
+            await self._finish_visits()
+            self._run.basket.close()
+            await asyncio.wait([commits])
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+            await _end([*self._visits, sweeps, commits])
+        if self._failure is not None:
+            raise self._failure
+        return await self._how_it_ended()
+
+    async def _open_budgets(self) -> None:
+        budget = self._settings.budget
+        counts = await self._frontier.counts()
+        if budget.pages is not None:
+            self._run.pages_left = max(0, budget.pages - counts.fetches)
+        if budget.bytes is not None:
+            self._bytes_left = max(0, budget.bytes - counts.bytes)
+
+    async def _drive(self) -> None:
+        while not self._run.stopping and self._failure is None:
+            if self._budget_is_used():
+                self.stop(Ending.BUDGET)
+                return
+            self._committer.progress.clear()
+            leased = await self._lease()
+            if leased:
+                continue
+            due = await self._frontier.next_due()
+            if due is None and not self._visits and not self._committer.pending(self._run.basket):
+                return
+            await self._wait(due)
+
+    def _budget_is_used(self) -> bool:
+        if self._run.pages_left is not None and self._run.pages_left <= 0:
+            return True
+        return self._bytes_left is not None and self._committer.bytes >= self._bytes_left
+
+    async def _lease(self) -> int:
+        room = self._settings.concurrency.hosts - len(self._visits)
+        if room <= 0:
+            return 0
+        urls = URLS_PER_HOST
+        if self._run.pages_left is not None:
+            urls = max(1, min(urls, self._run.pages_left))
+        asked = self._run.clock.monotonic()
+        wish = Wish(self._settings.worker, room, urls, LEASE_MS, VISIT_MS)
+        leases = await self._frontier.lease(wish)
+        for lease in leases:
+            visit = Visit(lease, self._run, asked + LEASE_MS / 1000)
+            task = asyncio.create_task(visit.spend(), name=f"visit {lease.host.name}")
+            self._visits[task] = visit
+            task.add_done_callback(self._visit_ended)
+        return len(leases)
+
+    async def _wait(self, due: int | None) -> None:
+        """Until something was settled, a visit ended, or the frontier has something due."""
+        timeout = IDLE_SECONDS
+        room = self._settings.concurrency.hosts - len(self._visits)
+        if due is not None and room > 0:
+            timeout = min(timeout, max(0.001, (due - self._run.clock.now()) / 1000))
+        try:
+            async with asyncio.timeout(timeout):
+                await self._committer.progress.wait()
+        except TimeoutError:
+            return
+
+    async def _finish_visits(self) -> None:
+        while self._visits and self._failure is None:
+            await asyncio.wait(list(self._visits))
+
+    def _visit_ended(self, task: asyncio.Task[None]) -> None:
+        self._visits.pop(task, None)
+        self._part_ended(task)
+        self._committer.progress.set()
+
+    def _part_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = self._failure or error
+            self._run.stopping = True
+            self._committer.progress.set()
+
+    async def _how_it_ended(self) -> Ending:
+        if self._ending is not None:
+            return self._ending
+        counts = await self._frontier.counts()
+        parked = counts.states[UrlState.QUEUED]
+        if parked:
+            self._run.watch(
+                events.Warned(f"{parked} queued URLs wait on hosts that are parked, their budget used up")
+            )
+            return Ending.BUDGET
+        return Ending.FINISHED
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,149 @@
+"""From answer to item: what a fetched URL comes to, before anything is written.
+
+Reads the page, runs the user's handler, collects the claims and decides the settlement. What goes wrong while
+reading is kept with the capture and stops nothing: the URL is `stored`, and is read again from the archive.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from crawlspace import events
+from crawlspace.clock import Chance, Clock
+from crawlspace.content.digest import body_digest
+from crawlspace.engine.commit import Item
+from crawlspace.engine.intake import Intake
+from crawlspace.engine.page import Handler, Page
+from crawlspace.exchange import Capture, FetchResult
+from crawlspace.pages.links import PageSettings, read_page
+from crawlspace.policy.decide import Case, decide, widens_scope
+from crawlspace.policy.outcome import REDIRECT_LOOP, Kind, Outcome, dead_end
+from crawlspace.policy.retry import RetrySettings
+from crawlspace.ports import Ledger
+from crawlspace.types import Address, Claim, Evidence, ProcessingFailed, QueuedUrl, Reason, Unusable
+
+DETAIL_LIMIT = 500
+MIME_LIMIT = 100
+VALIDATOR_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """One leased URL with the answers it got; more than one where the same page redirected to itself."""
+
+    token: int
+    hid: int
+    url: QueuedUrl
+    results: Sequence[FetchResult]
+    outcome: Outcome
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads answers. One for a run; it holds nothing of a page once the page's item is made."""
+
+    intake: Intake
+    ledger: Ledger
+    pages: PageSettings
+    retry: RetrySettings
+    clock: Clock
+    chance: Chance
+    watch: events.Watcher
+    handler: Handler | None = None
+
+    async def read(self, spent: Spent) -> Item:
+        """The item for one spent URL."""
+        captures = [capture_of(result) for result in spent.results if result.response_head]
+        evidence = _evidence(spent.results)
+        outcome = spent.outcome
+        target: Address | None = None
+        claims: list[Claim] = []
+        if outcome.kind is Kind.REDIRECT:
+            target = self._target(spent)
+            if target is not None and target.key == spent.url.key:
+                outcome = dead_end(REDIRECT_LOOP)
+            elif target is not None:
+                claims = [await self._redirect(spent, target)]
+        elif outcome.kind is Kind.SUCCESS:
+            claims, failure = await self._page(spent.url, spent.results[-1])
+            if failure is not None:
+                failed = replace(evidence, error="processing", detail=failure)
+                return Item(captures, ProcessingFailed(spent.token, spent.hid, spent.url, failed))
+        case = Case(spent.token, spent.hid, spent.url, outcome, evidence, target.fetch_url if target else None)
+        return Item(captures, decide(case, self.clock.now(), self.chance, self.retry), claims)
+
+    async def _page(self, url: QueuedUrl, result: FetchResult) -> tuple[list[Claim], str | None]:
+        try:
+            read = read_page(result.body, result.url, result.headers, self.pages)
+            page = Page(url, result, read)
+            if self.handler is not None:
+                waits = self.handler(page)
+                if inspect.isawaitable(waits):
+                    await waits
+            claims = self.intake.page(read, url)
+            if page.requests:
+                claims += self.intake.followed(page.requests, read.base_url, url)
+        except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
+            return [], _told(error)
+        return claims, None
+
+    def _target(self, spent: Spent) -> Address | None:
+        address = self.intake.identity.identify(spent.outcome.location or "", spent.results[-1].url)
+        return None if isinstance(address, Unusable) else address
+
+    async def _redirect(self, spent: Spent, target: Address) -> Claim:
+        claim = self.intake.redirect(target, spent.url)
+        if claim.refusal is Reason.OUT_OF_SCOPE and widens_scope(spent.url, spent.outcome):
+            await self._widen(spent.results[-1].url, target)
+            claim = self.intake.redirect(target, spent.url)
+        return claim
+
+    async def _widen(self, source: str, target: Address) -> None:
+        """A seed that moved for good takes the crawl with it; the new root is written before it is used."""
+        scope = self.intake.scope.widen(target)
+        await self.ledger.note({"scope": scope.roots})
+        self.intake.scope = scope
+        self.watch(events.ScopeWidened(source, target.fetch_url, target.host))
+
+
+def _evidence(results: Sequence[FetchResult]) -> Evidence:
+    last = results[-1]
+    headers = last.headers
+    return Evidence(
+        at=results[0].started_at,
+        status=last.status or None,
+        detail=last.detail[:DETAIL_LIMIT],
+        digest=body_digest(last.body) if last.body else None,
+        mime=headers.get("content-type").split(";")[0].strip().lower()[:MIME_LIMIT] or None,
+        size=sum(result.wire_size for result in results),
+        elapsed_ms=last.elapsed_ms,
+        etag=headers.get("etag")[:VALIDATOR_LIMIT] or None,
+        last_modified=headers.get("last-modified")[:VALIDATOR_LIMIT] or None,
+    )
+
+
+def capture_of(result: FetchResult) -> Capture:
+    """The exchange as the archive keeps it."""
+    method = result.request_head[: result.request_head.find(b" ")].decode("latin-1")
+    return Capture(
+        url=result.url,
+        at=result.started_at,
+        status=result.status,
+        request_head=result.request_head,
+        request_body=result.request_body,
+        response_head=result.response_head,
+        payload=result.payload,
+        truncated=result.truncated,
+        address=result.address,
+        method=method or "GET",
+    )
+
+
+def _told(error: Exception) -> str:
+    """The failure in one line with the place where it happened."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"[:DETAIL_LIMIT]

@@ -1,0 +1,116 @@
+"""robots.txt of the origins a crawl meets: fetched under the host's own lease, kept in the store until it expires.
+
+A rule file is asked for once a day and origin, however many pages wait for it and however often the crawl is
+restarted. Until it has answered, nothing of that origin is fetched (RFC 9309, section 2.3.1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from crawlspace.clock import Clock
+from crawlspace.exchange import FetchResult, RobotsFile, RobotsVerdict
+from crawlspace.pages.robots import RobotsDecision, RobotsRules, RobotsSettings, judge
+from crawlspace.ports import Ledger
+from crawlspace.types import Unusable
+from crawlspace.urls import Identity
+
+KEPT = 4096
+KEPT_TEXT = 32 << 20
+
+Fetch = Callable[[str], Awaitable[FetchResult]]
+"""Fetches a URL at the pace of its host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """One origin's rules, ready to be asked."""
+
+    file: RobotsFile
+    rules: RobotsRules | None
+
+    @property
+    def defers(self) -> bool:
+        """True when nothing may be fetched until the origin answers."""
+        return self.file.verdict is RobotsVerdict.DEFER
+
+    @property
+    def crawl_delay(self) -> float | None:
+        """Seconds that the file asks for between requests."""
+        return self.rules.crawl_delay if self.rules else None
+
+    def check(self, url: str) -> RobotsDecision:
+        """Whether this URL may be fetched, and by which rule."""
+        if self.rules is not None:
+            return self.rules.check(url)
+        return RobotsDecision(not self.defers, self.file.detail or str(self.file.verdict))
+
+
+class RobotsGate:
+    """Rules by origin: a bounded cache over the store, with one fetch under way for each origin."""
+
+    def __init__(
+        self, ledger: Ledger, identity: Identity, settings: RobotsSettings, product: str, clock: Clock
+    ) -> None:
+        self._ledger = ledger
+        self._identity = identity
+        self._settings = settings
+        self._product = product
+        self._clock = clock
+        self._cache: OrderedDict[str, Robots] = OrderedDict()
+        self._text = 0
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def known(self, origin: str) -> Robots | None:
+        """Rules at hand and not expired."""
+        robots = self._cache.get(origin)
+        if robots is None or robots.file.expires_at <= self._clock.now():
+            return None
+        self._cache.move_to_end(origin)
+        return robots
+
+    async def of(self, origin: str, fetch: Fetch) -> Robots:
+        """The rules of an origin, from the cache, the store or the origin itself."""
+        if not self._settings.obey:
+            return Robots(RobotsFile(origin, 0, 0, RobotsVerdict.ALLOW_ALL, detail="robots.obey is off"), None)
+        lock = self._locks.setdefault(origin, asyncio.Lock())
+        try:
+            async with lock:
+                return self.known(origin) or await self._load(origin, fetch)
+        finally:
+            if not lock.locked():
+                self._locks.pop(origin, None)
+
+    async def _load(self, origin: str, fetch: Fetch) -> Robots:
+        (file,) = await self._ledger.robots([origin])
+        if file is None or file.expires_at <= self._clock.now():
+            result = await self._request(origin, fetch)
+            file = judge(result, origin, self._clock.now(), self._settings)
+            await self._ledger.keep_robots([file])
+        rules = RobotsRules(file.text, self._product) if file.verdict is RobotsVerdict.RULES else None
+        robots = Robots(file, rules)
+        self._remember(origin, robots)
+        return robots
+
+    async def _request(self, origin: str, fetch: Fetch) -> FetchResult:
+        result = await fetch(f"{origin}/robots.txt")
+        for _ in range(self._settings.max_redirects):
+            location = result.headers.get("location")
+            if not (300 <= result.status < 400 and location):
+                break
+            target = self._identity.identify(location, result.url)
+            if isinstance(target, Unusable):
+                break
+            result = await fetch(target.fetch_url)
+        return result
+
+    def _remember(self, origin: str, robots: Robots) -> None:
+        before = self._cache.pop(origin, None)
+        self._text += len(robots.file.text) - (len(before.file.text) if before else 0)
+        self._cache[origin] = robots
+        while len(self._cache) > KEPT or (self._text > KEPT_TEXT and len(self._cache) > 1):
+            _, dropped = self._cache.popitem(last=False)
+            self._text -= len(dropped.file.text)

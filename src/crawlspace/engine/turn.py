@@ -1,0 +1,72 @@
+"""One host's clock inside this process: who may send the next request, and when.
+
+A lease makes a worker the only one to visit a host; the turn makes its requests leave one after another, no closer
+than the delay from start to start. Times are monotonic, so that a step of the wall clock neither hurries nor
+stalls a host. A turn outlives the visit for a while, so that a robots.txt fetched for another host's sake counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from crawlspace.clock import Clock
+
+KEPT = 10_000
+
+
+class Turn:
+    """The right to send to one host. A start is reserved before it is waited for, so no two can share one."""
+
+    __slots__ = ("_clock", "_next_start", "_slots")
+
+    def __init__(self, clock: Clock, concurrency: int = 1) -> None:
+        self._clock = clock
+        self._slots = asyncio.Semaphore(concurrency)
+        self._next_start = 0.0
+
+    async def take(self, delay: float) -> None:
+        """Wait for a free slot and for the time; `delay` seconds must pass before the next start."""
+        await self._slots.acquire()
+        try:
+            start = max(self._clock.monotonic(), self._next_start)
+            self._next_start = start + delay
+            # Event loops round timers, some of them down: a start that came early waits again.
+            while (wait := start - self._clock.monotonic()) > 0:
+                await self._clock.sleep(wait)
+        except BaseException:
+            self._slots.release()
+            raise
+
+    def give_back(self) -> None:
+        """The request has ended."""
+        self._slots.release()
+
+    def hold_until(self, start: float) -> None:
+        """No start before this monotonic time."""
+        self._next_start = max(self._next_start, start)
+
+    def wait(self) -> float:
+        """Seconds until the next start is allowed."""
+        return max(0.0, self._next_start - self._clock.monotonic())
+
+    def idle(self) -> bool:
+        """True when forgetting this turn would change nothing."""
+        return not self._slots.locked() and self.wait() == 0
+
+
+class Turns:
+    """The turns of the hosts this process has to do with, bounded by forgetting idle ones."""
+
+    def __init__(self, clock: Clock, concurrency: int = 1) -> None:
+        self._clock = clock
+        self._concurrency = concurrency
+        self._turns: dict[str, Turn] = {}
+
+    def of(self, host: str) -> Turn:
+        """The turn of this host."""
+        turn = self._turns.get(host)
+        if turn is None:
+            if len(self._turns) >= KEPT:
+                self._turns = {name: kept for name, kept in self._turns.items() if not kept.idle()}
+            turn = self._turns[host] = Turn(self._clock, self._concurrency)
+        return turn

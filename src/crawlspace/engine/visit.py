@@ -1,0 +1,283 @@
+"""A worker spending a lease: the host's URLs fetched in turn, at the host's pace, robots first.
+
+Rules: no request starts before the host's next allowed time, none without the robots.txt of its origin, none when
+the lease could end before the request does. The visit ends early when the host asks to be left alone, does not
+answer, or has to wait longer than a lease is worth holding; what is unspent then returns to the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+from crawlspace import events
+from crawlspace.clock import Clock
+from crawlspace.engine.commit import Basket, Item
+from crawlspace.engine.reading import Reader, Spent, capture_of
+from crawlspace.engine.robots import Robots, RobotsGate
+from crawlspace.engine.turn import Turns
+from crawlspace.exchange import FetchRequest, FetchResult
+from crawlspace.pages.robots import RobotsSettings
+from crawlspace.policy import pace as pacing
+from crawlspace.policy.decide import robots_refusal
+from crawlspace.policy.outcome import Kind, Outcome, classify
+from crawlspace.policy.pace import HostSettings
+from crawlspace.ports import Fetcher
+from crawlspace.types import Lease, Pace, QueuedUrl, Released, Unusable
+from crawlspace.urls import Identity, origin_of
+
+HOLD_SECONDS = 5.0
+"""A host that has to wait longer is released, and leased again when its time has come."""
+FENCE_SECONDS = 5.0
+"""Margin between a request's deadline and the end of the lease."""
+SAME_PAGE_HOPS = 5
+LONG_WAIT_MS = 10_000
+ROBOTS_UNAVAILABLE = "robots_unavailable"
+"""Class of the dead letters of a host that answers, but never with its robots.txt."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What the visits of one run share."""
+
+    fetcher: Fetcher
+    robots: RobotsGate
+    reader: Reader
+    basket: Basket
+    identity: Identity
+    turns: Turns
+    clock: Clock
+    watch: events.Watcher
+    host: HostSettings
+    robots_settings: RobotsSettings
+    request_seconds: float
+    slots: asyncio.Semaphore
+    """Requests under way in the whole crawl."""
+    pages_left: int | None = None
+    """Requests that the page budget still allows; None means no budget."""
+    busy: int = 0
+    """Lanes that fetch or are about to: while there are none, nothing is worth waiting for."""
+    stopping: bool = False
+
+    def is_idle(self) -> bool:
+        """True when no fetch is ready or running."""
+        return self.busy == 0
+
+    def take_page(self) -> bool:
+        """Count one request against the page budget; False when it is used up."""
+        if self.pages_left is None:
+            return True
+        if self.pages_left <= 0:
+            return False
+        self.pages_left -= 1
+        return True
+
+
+@dataclass(slots=True)
+class Visit:
+    """One lease being spent."""
+
+    lease: Lease
+    run: Run
+    fence: float
+    """Monotonic time at which the lease ends."""
+    lost: bool = False
+    _next: int = 0
+    _over: bool = False
+    _pace: Pace = field(init=False)
+    _condemned: str | None = None
+    _why_condemned: str | None = None
+
+    def __post_init__(self) -> None:
+        self._pace = self.lease.host.pace
+
+    async def spend(self) -> None:
+        """Fetch until the URLs, the time or the host's patience are used up, then release the host."""
+        lanes = min(self.run.host.concurrency, len(self.lease.urls))
+        if lanes == 1:
+            await self._lane()
+        else:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(lanes):
+                    group.create_task(self._lane())
+        released = Released(self.lease.token, self.lease.host.hid, self._pace, self._condemned)
+        self._tell_wait()
+        await self.run.basket.put(Item(settlement=released))
+
+    async def _lane(self) -> None:
+        self.run.busy += 1
+        try:
+            while (url := self._take()) is not None:
+                await self._spend(url)
+        finally:
+            self.run.busy -= 1
+            self.run.basket.nudge()
+
+    def _take(self) -> QueuedUrl | None:
+        if self._over or self.lost or self.run.stopping or self._next >= len(self.lease.urls):
+            return None
+        if self.run.clock.monotonic() + self.run.request_seconds + FENCE_SECONDS > self.fence:
+            return None
+        if self.run.turns.of(self.lease.host.name).wait() > HOLD_SECONDS:
+            return None
+        url = self.lease.urls[self._next]
+        self._next += 1
+        return url
+
+    async def _spend(self, url: QueuedUrl) -> None:
+        robots = await self._robots(url.url)
+        if robots is None:
+            return
+        decision = robots.check(url.url)
+        if not decision.allowed:
+            refused = robots_refusal(self.lease.token, self.lease.host.hid, url, decision.rule)
+            await self.run.basket.put(Item(settlement=refused))
+            return
+        if not self.run.take_page():
+            self._over = True
+            return
+        spec = url.request
+        request = (
+            FetchRequest(url.url)
+            if spec is None
+            else FetchRequest(
+                url.url, spec.method, spec.body, (("Content-Type", spec.content_type),) if spec.content_type else ()
+            )
+        )
+        results, outcome = await self._fetch(request, url)
+        item = await self.run.reader.read(Spent(self.lease.token, self.lease.host.hid, url, results, outcome))
+        await self.run.basket.put(item)
+
+    # -- robots ---------------------------------------------------------------------------------------------
+
+    async def _robots(self, url: str) -> Robots | None:
+        """The rules of the URL's origin; None when they cannot be had now, which ends the visit."""
+        origin = origin_of(url)
+        robots = self.run.robots.known(origin)
+        if robots is None:
+            robots = await self.run.robots.of(origin, self._fetch_robots)
+            self._adopt_crawl_delay(robots)
+        if not robots.defers:
+            return robots
+        if not self._over:
+            self._defer(robots)
+        return None
+
+    def _adopt_crawl_delay(self, robots: Robots) -> None:
+        """A delay that is news to the host's clock counts from now: the last start may not be known any more."""
+        if robots.crawl_delay is None:
+            return
+        before = self._pace
+        self._pace = pacing.with_crawl_delay(before, robots.crawl_delay, self.run.robots_settings.crawl_delay_max)
+        if self._pace.crawl_delay_ms != before.crawl_delay_ms:
+            start = self.run.clock.monotonic() + self._pace.delay_ms / 1000
+            self.run.turns.of(self.lease.host.name).hold_until(start)
+
+    def _defer(self, robots: Robots) -> None:
+        self._over = True
+        wait = max(self._pace.next_at, robots.file.expires_at)
+        self._pace = replace(self._pace, next_at=wait)
+        self._judge_host()
+
+    async def _fetch_robots(self, url: str) -> FetchResult:
+        result = await self._request(FetchRequest(url))
+        outcome = classify(result, self.run.clock.now())
+        self._follow_pace(outcome, result, is_robots=True)
+        if result.response_head:
+            await self.run.basket.put(Item([capture_of(result)]))
+        return result
+
+    # -- requests -------------------------------------------------------------------------------------------
+
+    async def _fetch(self, request: FetchRequest, url: QueuedUrl) -> tuple[list[FetchResult], Outcome]:
+        """The answer, and those before it where the same page sent us on to itself."""
+        results: list[FetchResult] = []
+        cookies: dict[str, str] = {}
+        while True:
+            result = await self._request(request)
+            results.append(result)
+            outcome = classify(result, self.run.clock.now())
+            self._follow_pace(outcome, result)
+            onward = await self._same_page(outcome, result, url, len(results))
+            if onward is None:
+                return results, outcome
+            if origin_of(onward) != origin_of(result.url):
+                cookies.clear()
+            else:
+                cookies.update(_set_cookies(result))
+            jar = "; ".join(f"{name}={value}" for name, value in cookies.items())
+            request = FetchRequest(onward, headers=(("Cookie", jar),) if jar else ())
+
+    async def _same_page(self, outcome: Outcome, result: FetchResult, url: QueuedUrl, hops: int) -> str | None:
+        """Where a redirect to the page's own key leads, if it may be followed in place."""
+        if outcome.kind is not Kind.REDIRECT or hops > SAME_PAGE_HOPS or url.request is not None:
+            return None
+        target = self.run.identity.identify(outcome.location or "", result.url)
+        if isinstance(target, Unusable) or target.key != url.key:
+            return None
+        robots = await self._robots(target.fetch_url)
+        if robots is None or not robots.check(target.fetch_url).allowed:
+            return None
+        return target.fetch_url
+
+    async def _request(self, request: FetchRequest) -> FetchResult:
+        """One request in its host's turn."""
+        run = self.run
+        host = self._host_of(request.url)
+        turn = run.turns.of(host)
+        delay = self._pace.delay_ms / 1000
+        if turn.wait() > 0:
+            run.busy -= 1
+            run.basket.nudge()
+            try:
+                await turn.take(delay)
+            finally:
+                run.busy += 1
+        else:
+            await turn.take(delay)
+        try:
+            async with run.slots:
+                turn.hold_until(run.clock.monotonic() + delay)
+                return await run.fetcher.fetch(request)
+        finally:
+            turn.give_back()
+
+    def _host_of(self, url: str) -> str:
+        address = self.run.identity.identify(url)
+        return self.lease.host.name if isinstance(address, Unusable) else address.host
+
+    # -- pace -----------------------------------------------------------------------------------------------
+
+    def _follow_pace(self, outcome: Outcome, result: FetchResult, *, is_robots: bool = False) -> None:
+        if self._host_of(result.url) != self.lease.host.name:
+            return
+        ended_at = result.started_at + result.elapsed_ms
+        before = self._pace
+        self._pace = pacing.after(before, outcome, result.started_at, ended_at, self.run.host)
+        if is_robots and outcome.kind is Kind.TRANSIENT and not outcome.no_answer:
+            # Without its rules the host gives us nothing, however quick it is to say so.
+            self._pace = replace(self._pace, failures=before.failures + 1)
+            self._why_condemned = ROBOTS_UNAVAILABLE
+        self._judge_host()
+        wait = (self._pace.next_at - self.run.clock.now()) / 1000
+        self.run.turns.of(self.lease.host.name).hold_until(self.run.clock.monotonic() + wait)
+        if outcome.slow_down or outcome.no_answer:
+            self._over = True
+
+    def _judge_host(self) -> None:
+        given_up = pacing.condemned(self._pace, self.run.host)
+        self._condemned = given_up and (self._why_condemned or given_up)
+
+    def _tell_wait(self) -> None:
+        wait = self._pace.next_at - self.run.clock.now()
+        if self._condemned is not None:
+            self.run.watch(events.HostWaits(self.lease.host.name, self._condemned, 0))
+        elif wait > max(LONG_WAIT_MS, self._pace.delay_ms):
+            why = "does not answer" if self._pace.failures else "asked us to slow down"
+            self.run.watch(events.HostWaits(self.lease.host.name, why, self._pace.next_at))
+
+
+def _set_cookies(result: FetchResult) -> dict[str, str]:
+    """Names and values that an answer sets, for the rest of this chain of redirects only."""
+    pairs = (line.split(";", 1)[0].partition("=") for line in result.headers.all("set-cookie"))
+    return {name.strip(): value.strip() for name, sign, value in pairs if sign and name.strip()}

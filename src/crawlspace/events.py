@@ -1,0 +1,78 @@
+"""What a running crawl tells those who watch it. Values only; watchers must return quickly and never raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum, unique
+
+
+@dataclass(frozen=True, slots=True)
+class PageSettled:
+    """One URL's lease has ended, and the store has it."""
+
+    url: str
+    kind: str
+    """`done`, `redirected`, `retry`, `dead`, `skipped`, `stored` or `moved`."""
+    status: int | None
+    error: str | None
+    size: int
+    """Response bytes on the wire."""
+    elapsed_ms: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostWaits:
+    """A host is left alone for longer than its usual delay, or for good."""
+
+    host: str
+    why: str
+    until: int
+    """Wall time in ms; 0 when it was given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeWidened:
+    """A seed moved for good to another host, which now belongs to the crawl."""
+
+    source: str
+    target: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Nothing can be stored for now; fetching stops until it can."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Storing works again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something a person should know, in words."""
+
+    message: str
+
+
+Event = PageSettled | HostWaits | ScopeWidened | Paused | Resumed | Warned
+Watcher = Callable[[Event], None]
+
+
+@unique
+class Ending(StrEnum):
+    """Why a run of a crawl ended."""
+
+    FINISHED = "finished"
+    """Nothing is left to fetch."""
+    INTERRUPTED = "interrupted"
+    """Asked to stop; resumable."""
+    BUDGET = "budget"
+    """A budget or limit of the crawl is used up."""
+    DISK_FULL = "disk_full"
+    """Stopped while it waited for space; resumable."""

@@ -1,0 +1,74 @@
+"""Figures of one run, made from its events: what the progress display and the closing lines show."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from crawlspace.events import Event, HostWaits, PageSettled, Paused, Resumed, ScopeWidened, Warned
+from crawlspace.observe.printable import printable
+from crawlspace.observe.words import moment
+
+RATE_SECONDS = 10.0
+NOTICES = 5
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals and a sliding rate. `monotonic` gives seconds."""
+
+    monotonic: Callable[[], float]
+    pages: int = 0
+    bytes: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    paused: str | None = None
+    notices: deque[str] = field(default_factory=lambda: deque(maxlen=NOTICES))
+    latest: str = ""
+    _times: deque[float] = field(default_factory=deque)
+
+    def see(self, event: Event) -> str | None:
+        """Take an event in; the line that tells it, for those worth a line."""
+        line = self._told(event)
+        if line is not None:
+            self.notices.append(line)
+        return line
+
+    def rate(self) -> float:
+        """Requests settled a second, over the last ten seconds."""
+        now = self.monotonic()
+        while self._times and self._times[0] < now - RATE_SECONDS:
+            self._times.popleft()
+        span = now - self._times[0] if self._times else 0.0
+        return len(self._times) / span if span >= 1 else float(len(self._times))
+
+    def _told(self, event: Event) -> str | None:
+        match event:
+            case PageSettled():
+                self._settled(event)
+                return None
+            case HostWaits(host, why, 0):
+                return f"{printable(host)} is given up: {why}; its URLs are dead letters"
+            case HostWaits(host, why, until):
+                return f"{printable(host)} {why}: left alone until {moment(until)}"
+            case ScopeWidened(source, target, host):
+                return (
+                    f"the seed {printable(source)} has moved for good to {printable(target)}: "
+                    f"{printable(host)} now belongs to the crawl"
+                )
+            case Paused(why):
+                self.paused = why
+                return f"paused: {why}"
+            case Resumed():
+                self.paused = None
+                return "resumed"
+            case Warned(message):
+                return printable(message)
+
+    def _settled(self, event: PageSettled) -> None:
+        self._times.append(self.monotonic())
+        self.pages += event.kind == "done"
+        self.bytes += event.size
+        self.latest = event.url
+        if event.error is not None and event.kind != "skipped":
+            self.errors[event.error] += 1

@@ -1,0 +1,2 @@
+-- So many keys were added.
+UPDATE facts SET known = known + ?;

@@ -1,0 +1,2 @@
+-- Whether a key is there.
+SELECT EXISTS (SELECT 1 FROM seen WHERE key = ?);

@@ -1,0 +1,286 @@
+"""One frozen, validated object made of the parts' own settings.
+
+Order: defaults, then the file `crawl.toml`, then the environment (`CRAWLSPACE_HOST__DELAY=2`), then the command line
+(`-s host.delay=2`). A key that nobody knows is an error with a suggestion; nothing is accepted silently.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
+
+import msgspec
+import tomli_w
+from msgspec import Meta, Struct, field
+
+from crawlspace import __version__
+from crawlspace.archive.warc import ArchiveSettings
+from crawlspace.engine.crawl import BudgetSettings, ConcurrencySettings
+from crawlspace.errors import ConfigError
+from crawlspace.fetch.limits import FetchSettings
+from crawlspace.fetch.resolve import NetworkSettings
+from crawlspace.frontier.settings import FrontierSettings, StoreSettings
+from crawlspace.pages.links import PageSettings
+from crawlspace.pages.robots import RobotsSettings
+from crawlspace.policy.pace import HostSettings
+from crawlspace.policy.priority import PrioritySettings
+from crawlspace.policy.retry import RetrySettings
+from crawlspace.policy.scope import ScopeSettings
+from crawlspace.urls import IdentitySettings
+
+ENV_PREFIX = "CRAWLSPACE_"
+FILE = "crawl.toml"
+PRODUCT = "crawlspace"
+NONE = "none"
+"""How a file, which knows no null, says that a setting has no value: no limit, or as the policy has it."""
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All that can be set about a crawl."""
+
+    contact: Annotated[
+        str, Meta(description="Address or page at which a site owner reaches you; a crawl of public hosts needs it.")
+    ] = ""
+    user_agent: Annotated[str, Meta(description="What sites see; {version} and {contact} are filled in.")] = (
+        "crawlspace/{version} (+{contact})"
+    )
+    host: HostSettings = field(default_factory=HostSettings)
+    concurrency: ConcurrencySettings = field(default_factory=ConcurrencySettings)
+    robots: RobotsSettings = field(default_factory=RobotsSettings)
+    scope: ScopeSettings = field(default_factory=ScopeSettings)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
+    priority: PrioritySettings = field(default_factory=PrioritySettings)
+    retry: RetrySettings = field(default_factory=RetrySettings)
+    fetch: FetchSettings = field(default_factory=FetchSettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    discovery: PageSettings = field(default_factory=PageSettings)
+    identity: IdentitySettings = field(default_factory=IdentitySettings)
+    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+
+    def frontier(self) -> FrontierSettings:
+        """The frontier's settings: the store's own, with budgets and pace."""
+        return FrontierSettings(
+            **msgspec.structs.asdict(self.store),
+            pages_per_host=self.budget.pages_per_host,
+            pages_per_seed_host=self.budget.pages_per_seed_host,
+            delay_ms=round(self.host.delay * 1000),
+        )
+
+    def agent(self) -> str:
+        """The User-Agent header."""
+        contact = self.contact or "no contact given"
+        return self.user_agent.replace("{version}", __version__).replace("{contact}", contact)
+
+    def product(self) -> str:
+        """The product token that robots.txt groups are matched against (RFC 9309, section 2.2.1)."""
+        return self.agent().split("/")[0].split(" ")[0] or PRODUCT
+
+
+def load(
+    file: Path | None,
+    environment: Mapping[str, str],
+    overrides: Sequence[str] = (),
+    values: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read the settings; raises `ConfigError` that says what is wrong, where, and what was probably meant.
+
+    `overrides` are texts such as `host.delay=2`; `values` are dotted names with values of their own kind.
+    """
+    layers: list[tuple[str, dict[str, Any]]] = []
+    if file is not None and file.exists():
+        layers.append((str(file), _read_file(file)))
+    layers.append(("environment", _from_environment(environment)))
+    layers.append(("command line", _from_overrides(overrides)))
+    layers.append(("arguments", nested(values or {})))
+    merged: dict[str, Any] = {}
+    for source, layer in layers:
+        _refuse_unknown(layer, Settings, source)
+        _merge(merged, layer)
+    return convert(merged, " + ".join(source for source, layer in layers if layer) or "defaults")
+
+
+def convert(values: Mapping[str, Any], source: str) -> Settings:
+    """Validate nested values; raises `ConfigError`."""
+    try:
+        return msgspec.convert(_read_none(dict(values), Settings), Settings)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `$.")
+        place = path.rstrip("`") or "settings"
+        raise ConfigError(f"{place}: {text[:1].lower()}{text[1:]}", hint=f"from {source}") from None
+
+
+def as_toml(settings: Settings) -> str:
+    """The settings in effect, as TOML; `load` reads it back to the same settings."""
+    return tomli_w.dumps(_spelled(msgspec.to_builtins(settings)))
+
+
+def template(chosen: Mapping[str, Any] | None = None) -> str:
+    """A `crawl.toml` with every setting, its meaning and its default; only the chosen values are not commented out.
+
+    `chosen` is nested as in the file.
+    """
+    lines = ["# Settings of this crawl. A line behind '#' shows a default: remove the '#' to change it.", ""]
+    values = chosen or {}
+    defaults = msgspec.to_builtins(Settings())
+    for name, kind in _fields(Settings):
+        if not _is_section(kind):
+            lines += _documented(name, kind, defaults[name], values.get(name))
+    for name, kind in _fields(Settings):
+        if _is_section(kind):
+            lines += ["", f"[{name}]"]
+            inner = dict(_fields(kind))
+            for key, value in defaults[name].items():
+                lines += _documented(key, inner[key], value, values.get(name, {}).get(key))
+    return "\n".join(lines) + "\n"
+
+
+def chosen(overrides: Sequence[str]) -> dict[str, Any]:
+    """The values that the command line sets, nested as in the file."""
+    return _from_overrides(overrides)
+
+
+def keys(kind: type[Struct] = Settings, prefix: str = "") -> Iterator[str]:
+    """Every settable key, dotted."""
+    for name, inner in _fields(kind):
+        if _is_section(inner):
+            yield from keys(inner, f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+def _documented(name: str, kind: Any, default: Any, chosen: Any) -> list[str]:
+    metas = getattr(kind, "__metadata__", ())
+    text = next((each.description for each in metas if getattr(each, "description", None)), None)
+    about = [f"## {text}"] * bool(text)
+    if chosen is not None:
+        return about + _assigned(name, chosen)
+    return about + [f"# {line}" for line in _assigned(name, NONE if default is None else default)]
+
+
+def _assigned(name: str, value: Any) -> list[str]:
+    """`name = value` as TOML, a table inline so that it stays under its section."""
+    if isinstance(value, Mapping):
+        pairs = ", ".join(tomli_w.dumps({key: inner}).strip() for key, inner in value.items())
+        return [f"{name} = {{ {pairs} }}" if pairs else f"{name} = {{}}"]
+    return tomli_w.dumps({name: _spelled(value)}).splitlines()
+
+
+def _fields(kind: type[Struct]) -> list[tuple[str, Any]]:
+    hints = get_type_hints(kind, include_extras=True)
+    return [(each.encode_name, hints[each.name]) for each in msgspec.structs.fields(kind)]
+
+
+def _is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is no TOML: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, text in sorted(environment.items()):
+        if name.startswith(ENV_PREFIX):
+            _put(values, name[len(ENV_PREFIX) :].lower().split("__"), _value(text))
+    return values
+
+
+def _from_overrides(overrides: Sequence[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for override in overrides:
+        key, sign, text = override.partition("=")
+        if not sign:
+            raise ConfigError(
+                f"'-s {override}' has no value", hint="write it as -s key=value, such as -s host.delay=2"
+            )
+        _put(values, key.strip().split("."), _value(text.strip()))
+    return values
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted names as nested sections."""
+    sections: dict[str, Any] = {}
+    for name, value in values.items():
+        _put(sections, name.split("."), value)
+    return sections
+
+
+def _put(values: dict[str, Any], path: list[str], value: Any) -> None:
+    for name in path[:-1]:
+        inner = values.setdefault(name, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"{'.'.join(path)}: {name} is not a section")
+        values = inner
+    values[path[-1]] = value
+
+
+def _value(text: str) -> Any:
+    """A value as TOML has it; what is no TOML value is a string, so that nobody has to quote for two readers."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _refuse_unknown(values: Mapping[str, Any], kind: type[Struct], source: str, prefix: str = "") -> None:
+    known = dict(_fields(kind))
+    for name, value in values.items():
+        dotted = prefix + name
+        if name not in known:
+            near = difflib.get_close_matches(dotted, list(keys()), n=1, cutoff=0.6)
+            hint = f"did you mean {near[0]}?" if near else "see `crawlspace config show`"
+            raise ConfigError(f"unknown setting {dotted} in {source}", hint=hint)
+        if _is_section(known[name]):
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{dotted} in {source} is a section, not a value", hint=f"set {dotted}.<key>")
+            _refuse_unknown(value, known[name], source, f"{dotted}.")
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and isinstance(into.get(name), dict):
+            _merge(into[name], value)
+        else:
+            into[name] = value
+
+
+def _spelled(value: Any) -> Any:
+    """None as TOML can hold it: a word for a setting, nothing at all inside a list of tables."""
+    if isinstance(value, Mapping):
+        return {key: NONE if inner is None else _spelled(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_left_out(inner) for inner in value]
+    return value
+
+
+def _left_out(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _left_out(inner) for key, inner in value.items() if inner is not None}
+    return value
+
+
+def _read_none(values: dict[str, Any], kind: type[Struct]) -> dict[str, Any]:
+    """The word for None read back, where None is a legal value."""
+    known = dict(_fields(kind))
+    read: dict[str, Any] = {}
+    for name, value in values.items():
+        inner = known[name]
+        if _is_section(inner):
+            read[name] = _read_none(value, inner)
+        else:
+            read[name] = None if value == NONE and _may_be_none(inner) else value
+    return read
+
+
+def _may_be_none(kind: Any) -> bool:
+    return type(None) in get_args(get_args(kind)[0] if hasattr(kind, "__metadata__") else kind)
