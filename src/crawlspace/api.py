@@ -94,6 +94,7 @@ class Crawl:
         plan = replace(self._plan, handler=self._dispatch if self._handlers else None)
         async with open_crawl(self.directory, plan) as crawl:
             injected = await crawl.inject(self._seeds)
+            await crawl.require_work()
             return Result(await self._drive(crawl), await crawl.frontier.counts(), injected)
 
     def stop(self) -> None:

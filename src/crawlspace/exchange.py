@@ -90,6 +90,7 @@ class FetchResult:
 
     url: str
     started_at: int
+    """When the request was sent, or, when it never was, when we set out to: from here a host's delay counts."""
     elapsed_ms: int = 0
     error: FetchError | None = None
     detail: str = ""

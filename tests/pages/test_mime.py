@@ -15,7 +15,7 @@ DATA = Path(__file__).parent.parent / "data" / "encoding"
 
 
 def typed(*values: str) -> Headers:
-    return Headers(tuple((b"Content-Type", value.encode("latin-1")) for value in values))
+    return Headers(tuple((b"Content-Type", value.encode("latin-1", "replace")) for value in values))
 
 
 @pytest.mark.parametrize(

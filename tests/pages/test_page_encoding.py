@@ -17,11 +17,13 @@ from crawlspace.pages.encoding import LATE, as_utf8, declared, decode, encoding_
 DATA = Path(__file__).parent.parent / "data" / "encoding"
 HTML = Headers(((b"content-type", b"text/html"),))
 NAMES = (
-    "utf-8 ibm866 iso-8859-2 iso-8859-3 iso-8859-4 iso-8859-5 iso-8859-6 iso-8859-7 iso-8859-8 iso-8859-8-i iso-8859-10 "
-    "iso-8859-13 iso-8859-14 iso-8859-15 iso-8859-16 koi8-r koi8-u macintosh windows-874 windows-1250 windows-1251 "
-    "windows-1252 windows-1253 windows-1254 windows-1255 windows-1256 windows-1257 windows-1258 x-mac-cyrillic gbk "
-    "gb18030 big5 euc-jp iso-2022-jp shift_jis euc-kr replacement utf-16be utf-16le x-user-defined"
-).split()
+    *("utf-8", "ibm866", "koi8-r", "koi8-u", "macintosh", "x-mac-cyrillic", "windows-874", "x-user-defined"),
+    *(f"iso-8859-{number}" for number in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
+    *(f"windows-{number}" for number in range(1250, 1259)),
+    *("iso-8859-8-i", "gbk", "gb18030", "big5", "euc-jp", "iso-2022-jp", "shift_jis", "euc-kr", "replacement"),
+    *("utf-16be", "utf-16le"),
+)
+"""The forty encodings of the Encoding Standard."""
 
 
 def with_charset(label: str, essence: str = "text/html") -> Headers:

@@ -13,6 +13,7 @@ from itertools import islice
 from crawlspace import __version__, events
 from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.archive.disk import Disk, RealDisk
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock, SystemClock
 from crawlspace.engine.commit import Basket, Committer
@@ -24,7 +25,7 @@ from crawlspace.engine.recent import Recent
 from crawlspace.engine.robots import RobotsGate
 from crawlspace.engine.turn import Turns
 from crawlspace.engine.visit import Run
-from crawlspace.errors import CrawlDirError
+from crawlspace.errors import CrawlDirError, UsageError
 from crawlspace.fetch.http import HttpFetcher
 from crawlspace.frontier.sqlite.store import SqliteFrontier
 from crawlspace.policy.scope import Scope
@@ -49,6 +50,8 @@ class Plan:
     handler: Handler | None = None
     watch: events.Watcher = _ignore
     clock: Clock = field(default_factory=SystemClock)
+    disk: Disk = field(default_factory=RealDisk)
+    """What the archive writes to; tests give one that fails."""
 
 
 @dataclass(slots=True)
@@ -97,6 +100,13 @@ class OpenCrawl:
                 done.new += 1
             else:
                 done.known += 1
+
+    async def require_work(self) -> None:
+        """Raise `UsageError` when there is nothing to crawl and never was."""
+        if (await self.frontier.counts()).known == 0:
+            raise UsageError(
+                "no seed could be used, and the crawl is empty", hint="give a URL such as https://example.com/"
+            )
 
     @asynccontextmanager
     async def engine(self) -> AsyncIterator[Crawl]:
@@ -164,6 +174,7 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
                 plan.clock,
                 crawl=directory.path.resolve().name,
                 software=SOFTWARE,
+                disk=plan.disk,
                 robots="obey" if plan.settings.robots.obey else "ignore",
             )
             for repair in archive.recover(await frontier.segments()):

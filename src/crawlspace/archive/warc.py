@@ -47,6 +47,9 @@ class ArchiveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     max_age: Annotated[
         int, msgspec.Meta(description="Seconds after which a new WARC file begins.", ge=60, le=31_536_000)
     ] = 86_400
+    min_free: Annotated[
+        int, msgspec.Meta(description="Bytes of free disk space below which a crawl pauses.", ge=0, le=1 << 50)
+    ] = 64 * _MIB
     max_record: Annotated[
         int,
         msgspec.Meta(description="Largest response or request kept or read back, bytes.", ge=_MIB, le=1 << 32),
@@ -130,6 +133,7 @@ class WarcArchive:
         if self._segment and self._is_over(self._segment):
             await self.flush()
             self._end_file()
+        self._require_space()
         segment = self._segment or self._new_file()
         try:
             return self._write(segment, self._redacted(capture))
@@ -191,6 +195,17 @@ class WarcArchive:
                 f"an exchange of {largest} bytes does not fit into the archive: {capture.url}",
                 hint="set archive.max_record above the limits of fetch",
             )
+
+    def _require_space(self) -> None:
+        """Stop before the disk is full: the store and everybody else need room too. Asked once a group."""
+        if self._segment is not None and self._segment.dirty:
+            return
+        try:
+            free = self._disk.free(self._directory)
+        except OSError:
+            return
+        if free < self._settings.min_free:
+            raise self._full()
 
     def _is_over(self, segment: Segment) -> bool:
         age = self._clock.now() - segment.created_at

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from crawlspace.app.compose import Injected, OpenCrawl, Plan, open_crawl
+from crawlspace.app.compose import Injected, Plan, open_crawl
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.seeds import read_seeds
 from crawlspace.cli.options import config_file, overrides, run, settings_of
@@ -85,7 +85,7 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
     async def main() -> tuple[Ending, Counts]:
         async with open_crawl(place, plan) as crawl:
             _tell_refused(await crawl.inject(requests), display)
-            await _require_work(crawl)
+            await crawl.require_work()
             async with crawl.engine() as engine, display.showing(crawl.frontier.counts):
                 _obey_signals(engine, display)
                 ending = await engine.run()
@@ -116,11 +116,6 @@ def _default_directory(urls: Sequence[str]) -> Path:
     return Path(
         "crawl-" + "".join(sign if sign.isalnum() or sign in ".-" else "-" for sign in host_name(address.host))
     )
-
-
-async def _require_work(crawl: OpenCrawl) -> None:
-    if (await crawl.frontier.counts()).known == 0:
-        raise UsageError("no seed could be used, and the crawl is empty")
 
 
 def _tell_refused(injected: Injected, display: Display) -> None:

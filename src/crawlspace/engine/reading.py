@@ -83,9 +83,9 @@ class Reader:
                 waits = self.handler(page)
                 if inspect.isawaitable(waits):
                     await waits
-            claims = self.intake.page(read, url)
-            if page.requests:
-                claims += self.intake.followed(page.requests, read.base_url, url)
+            # What the handler asks for comes first: the page's own link to the same URL has no label to give.
+            claims = self.intake.followed(page.requests, read.base_url, url) if page.requests else []
+            claims += self.intake.page(read, url)
         except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
             return [], _told(error)
         return claims, None

@@ -91,7 +91,7 @@ class Dialler:
         connected = False
         try:
             async with asyncio.timeout(self._limits.connect_timeout):
-                endpoint, sock = await self._race(endpoints)
+                endpoint, sock = await (self._race(endpoints) if len(endpoints) > 1 else self._alone(first))
                 connected = True
                 return await self._establish(origin, endpoint, sock)
         except TimeoutError:
@@ -119,8 +119,6 @@ class Dialler:
 
     async def _race(self, endpoints: Sequence[Endpoint]) -> tuple[Endpoint, socket.socket]:
         """The first socket that connects. The first endpoint's place is taken already; others must get theirs."""
-        if len(endpoints) == 1:
-            return endpoints[0], await self._attempt(endpoints[0])
         left = deque(endpoints)
         attempts: dict[asyncio.Task[socket.socket], Endpoint] = {}
         failures: list[BaseException] = []
@@ -135,6 +133,7 @@ class Dialler:
                     failure = attempt.exception()
                     if failure is None:
                         return endpoint, attempt.result()
+                    self._pool.leave(endpoint.address)
                     failures.append(failure)
                 if left and self._pool.try_enter(left[0].address):
                     self._start(left, attempts)
@@ -147,16 +146,24 @@ class Dialler:
         attempts[asyncio.create_task(self._attempt(endpoint))] = endpoint
 
     async def _give_up(self, attempts: dict[asyncio.Task[socket.socket], Endpoint]) -> None:
+        """End attempts and give their places back; one that was never begun has a place too."""
         for attempt in attempts:
             attempt.cancel()
         await asyncio.gather(*attempts, return_exceptions=True)
         for attempt, endpoint in attempts.items():
             if not attempt.cancelled() and attempt.exception() is None:
                 attempt.result().close()
-                self._pool.leave(endpoint.address)
+            self._pool.leave(endpoint.address)
+
+    async def _alone(self, endpoint: Endpoint) -> tuple[Endpoint, socket.socket]:
+        try:
+            return endpoint, await self._attempt(endpoint)
+        except BaseException:
+            self._pool.leave(endpoint.address)
+            raise
 
     async def _attempt(self, endpoint: Endpoint) -> socket.socket:
-        """Connect; a failure gives the place back."""
+        """Connect. The place at the address is the caller's matter."""
         sock: socket.socket | None = None
         try:
             family = socket.AF_INET6 if endpoint.address.version == 6 else socket.AF_INET
@@ -168,7 +175,6 @@ class Dialler:
         except BaseException as error:
             if sock is not None:
                 sock.close()
-            self._pool.leave(endpoint.address)
             if isinstance(error, OSError):
                 kind = FetchError.LOCAL if error.errno in _LOCAL else FetchError.CONNECT
                 raise Unreachable(kind, f"{endpoint}: {error.strerror or error}") from error
@@ -191,15 +197,12 @@ class Dialler:
                 ssl=self._tls if secure else None,
                 server_hostname=origin.host.strip("[]").rstrip(".") if secure else None,
             )
-        except ssl.SSLError as error:
+        except BaseException as error:
             connection.abandon()
-            raise Unreachable(FetchError.TLS, _tls_problem(error)) from error
-        except OSError as error:
-            connection.abandon()
-            kind = FetchError.TLS if secure else FetchError.CONNECT
-            raise Unreachable(kind, f"the connection ended at once: {error}") from error
-        except BaseException:
-            connection.abandon()
+            sock.close()
+            if isinstance(error, OSError):
+                kind = FetchError.TLS if secure else FetchError.CONNECT
+                raise Unreachable(kind, _problem(error)) from error
             raise
         return connection
 
@@ -223,10 +226,12 @@ def tls_context(limits: FetchSettings) -> ssl.SSLContext:
     return context
 
 
-def _tls_problem(error: ssl.SSLError) -> str:
+def _problem(error: OSError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate is refused: {error.verify_message}"
-    return f"TLS: {error.reason or error}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or error}"
+    return f"the connection ended at once: {error}"
 
 
 def _alternating(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import NamedTuple
 
 from crawlspace.clock import Clock
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult
@@ -23,6 +24,15 @@ REPEATABLE = frozenset({"GET", "HEAD"})
 """Methods that may be sent on a kept connection: should the server have closed it, they are sent once more."""
 CLOSING = 2.0
 """Seconds that connections get to end when the fetcher is closed."""
+
+
+class _Exchange(NamedTuple):
+    """One request sent, and its answer being read."""
+
+    connection: Connection
+    reader: ResponseReader
+    sent_at: int
+    begun: float
 
 
 class HttpFetcher:
@@ -50,15 +60,16 @@ class HttpFetcher:
         try:
             message = self._composer.compose(request)
             head = message.head
-            connection, reader = await self._exchange(message, request)
+            exchange = await self._exchange(message, request)
         except Unsendable as unsendable:
             return self._failure(request, started_at, begun, Unreachable(FetchError.LOCAL, str(unsendable)))
         except Unreachable as unreachable:
             return self._failure(request, started_at, begun, unreachable)
+        reader = exchange.reader
         return FetchResult(
             url=request.url,
-            started_at=started_at,
-            elapsed_ms=self._elapsed(begun),
+            started_at=exchange.sent_at,
+            elapsed_ms=self._elapsed(exchange.begun),
             error=reader.error,
             detail=reader.detail,
             status=reader.status,
@@ -69,7 +80,7 @@ class HttpFetcher:
             payload=reader.payload,
             body=reader.body,
             truncated=reader.truncated,
-            address=connection.address,
+            address=exchange.connection.address,
         )
 
     async def close(self) -> None:
@@ -81,25 +92,24 @@ class HttpFetcher:
             async with asyncio.timeout(CLOSING):
                 await self._pool.close()
 
-    async def _exchange(self, message: Message, request: FetchRequest) -> tuple[Connection, ResponseReader]:
+    async def _exchange(self, message: Message, request: FetchRequest) -> _Exchange:
         deadline = asyncio.get_running_loop().time() + self._limits.timeout
         sent = message.head + request.body if request.body else message.head
         bodiless = request.method == "HEAD"
         kept = self._pool.take(message.origin) if request.method in REPEATABLE else None
         if kept is not None:
-            reader = ResponseReader(self._limits, bodiless)
-            await self._ask(kept, sent, reader, deadline)
-            if reader.received or reader.error is not FetchError.RESET:
-                self._done(message.origin, kept, reader)
-                return kept, reader
+            asked = await self._ask(kept, sent, ResponseReader(self._limits, bodiless), deadline)
+            if asked.reader.received or asked.reader.error is not FetchError.RESET:
+                self._done(message.origin, asked)
+                return asked
         fresh = await self._dialler.open(message.origin, deadline)
-        reader = ResponseReader(self._limits, bodiless)
-        await self._ask(fresh, sent, reader, deadline)
-        self._done(message.origin, fresh, reader)
-        return fresh, reader
+        asked = await self._ask(fresh, sent, ResponseReader(self._limits, bodiless), deadline)
+        self._done(message.origin, asked)
+        return asked
 
-    async def _ask(self, connection: Connection, sent: bytes, reader: ResponseReader, deadline: float) -> None:
+    async def _ask(self, connection: Connection, sent: bytes, reader: ResponseReader, deadline: float) -> _Exchange:
         self._busy.add(connection)
+        asked = _Exchange(connection, reader, self._clock.now(), self._clock.monotonic())
         try:
             await connection.send(sent, reader, deadline)
         except BaseException:
@@ -107,10 +117,11 @@ class HttpFetcher:
             raise
         finally:
             self._busy.discard(connection)
+        return asked
 
-    def _done(self, origin: Origin, connection: Connection, reader: ResponseReader) -> None:
-        if reader.reusable:
-            self._pool.put(origin, connection)
+    def _done(self, origin: Origin, asked: _Exchange) -> None:
+        if asked.reader.reusable:
+            self._pool.put(origin, asked.connection)
 
     def _failure(self, request: FetchRequest, started_at: int, begun: float, why: Unreachable) -> FetchResult:
         return FetchResult(

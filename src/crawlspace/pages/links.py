@@ -136,16 +136,14 @@ class _Reading:
     def page(self, charset: str) -> Page:
         """All of it."""
         base = self._base_url()
-        links = list(self.found.values())
-        if self.base is not None and base != self.url:
-            links = [link if link.url else link._replace(url=base) for link in links]
-        else:
-            links = [link for link in links if link.url]
+        itself = self.found.pop("", None)
+        if itself is not None and base != self.url:
+            self.found.setdefault(base, itself._replace(url=base))
         directives = read_directives(self.directives, self.limits.product)
         return Page(
             base_url=base,
             charset=charset,
-            links=tuple(links),
+            links=tuple(self.found.values()),
             links_cut=self.cut,
             title=self.title or "",
             canonical=self._canonical(base),
@@ -220,7 +218,7 @@ class _Reading:
         if self.base is None:
             return self.url
         base = resolve(self.base.strip(EDGE), resolve(self.url))
-        return self.url if base is None or base.protocol in _NO_BASE else base.href
+        return self.url if base is None or base.protocol in _NO_BASE else base.href.partition("#")[0]
 
     def _canonical(self, base: str) -> str | None:
         """Several that agree are one, several that differ are none."""

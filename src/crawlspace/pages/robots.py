@@ -206,10 +206,7 @@ def _read(text: str, product: str) -> tuple[dict[str, _Group], tuple[str, ...]]:
                 current.append(groups.setdefault(token, _Group()))
         elif key in _RULES:
             naming = False
-            if value and current:
-                rule = _Rule(key == "allow", _pattern(value), f"{_RULES[key]}: {value[:RULE_SHOWN]} (line {number})")
-                for group in current:
-                    group.rules.append(rule)
+            _rule(current, key, value, number)
         elif key == "crawl-delay":
             _slow(current, value)
         elif key == "sitemap" and value and len(sitemaps) < SITEMAPS:
@@ -217,9 +214,19 @@ def _read(text: str, product: str) -> tuple[dict[str, _Group], tuple[str, ...]]:
     return groups, tuple(sitemaps)
 
 
+def _rule(groups: list[_Group], key: str, value: str, number: int) -> None:
+    if value and groups:
+        shown = f"{_RULES[key]}: {value[:RULE_SHOWN]} (line {number})"
+        rule = _Rule(key == "allow", _pattern(value), shown)
+        for group in groups:
+            group.rules.append(rule)
+
+
 def _split(line: str) -> tuple[str, str]:
     """Name and value of a line; the name is empty when it has none."""
     content = line.partition("#")[0].strip(_NOT_TEXT)
+    if not content:
+        return "", ""
     key, colon, value = content.partition(":")
     if not colon:
         words = content.split()
