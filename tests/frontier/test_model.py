@@ -9,15 +9,15 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite import SqliteFrontier
 from crawlspace.states import UrlState
 from crawlspace.testing.clock import ManualClock
-from crawlspace.testing.frontier_contract_audit import audit_file, integrity
+from crawlspace.testing.frontier_contract_audit import audit, integrity
 from crawlspace.testing.frontier_contract_model import Model
 from crawlspace.testing.frontier_contract_words import (
     T0,
@@ -100,6 +100,10 @@ class Frontier(RuleBasedStateMachine):
     def now(self) -> int:
         return self.clock.now()
 
+    @initialize(batch=st.lists(claims, min_size=10, max_size=30))
+    def begin(self, batch: list[Claim]) -> None:
+        self.claim(batch)
+
     @rule(batch=st.lists(claims, max_size=25))
     def claim(self, batch: list[Claim]) -> None:
         answers = self.run(self.store.claim(batch, self.now))
@@ -123,7 +127,23 @@ class Frontier(RuleBasedStateMachine):
     )
     def settle(self, which: int, kinds: list[int], wait: int, found: list[Claim], release: str, repeats: int) -> None:
         """By any lease there ever was, recent ones more often; links come with it; sometimes all of it twice."""
-        lease = self.leases[-1 - which % min(len(self.leases), 6)]
+        self.tell(self.leases[-1 - which % min(len(self.leases), 6)], kinds, wait, found, release, repeats)
+
+    @rule(
+        ms=st.sampled_from([0, 1_000, 4_000]),
+        urls=st.integers(1, 6),
+        kinds=st.lists(st.integers(0, 9), max_size=6),
+        wait=st.integers(0, 1_000),
+    )
+    def visit(self, ms: int, urls: int, kinds: list[int], wait: int) -> None:
+        """What happens most: all due hosts are visited, some of their URLs settled, and given back."""
+        self.wait(ms)
+        before = len(self.leases)
+        self.lease(4, urls, 1)
+        for lease in self.leases[before:]:
+            self.tell(lease, kinds, wait, [], "yes", 1)
+
+    def tell(self, lease: Lease, kinds: list[int], wait: int, found: list[Claim], release: str, repeats: int) -> None:
         told = [settlement(kind, lease, url, self.now, wait) for kind, url in zip(kinds, lease.urls, strict=False)]
         if release != "no":
             told.append(released(lease, self.now + wait, release if release == "condemned" else None, delay_ms=wait))
@@ -211,7 +231,7 @@ class Frontier(RuleBasedStateMachine):
 
     @invariant()
     def every_number_is_what_its_rows_say(self) -> None:
-        audit_file(self.path)
+        audit(self.store._connection)
 
 
 TestFrontier = Frontier.TestCase
@@ -219,5 +239,7 @@ TestFrontier.settings = settings(
     max_examples=60,
     stateful_step_count=40,
     deadline=None,
+    # Shrinking takes minutes, and forty steps can be read.
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -159,6 +159,18 @@ def test_a_loss_never_shortens_a_hosts_wait(path: Path) -> None:
     play(path, story)
 
 
+def test_a_clock_that_was_set_back_does_not_shorten_it_either(path: Path) -> None:
+    async def story(store: SqliteFrontier) -> None:
+        await store.claim(links(2), T0)
+        lease = await one_lease(store)
+        await store.settle([released(lease, T0 + 9_000)], [], T0)
+        await one_lease(store, T0 + 9_000)
+        await store.void_leases(T0)
+        assert await store.next_due(T0) == T0 + 9_000
+
+    play(path, story)
+
+
 def test_a_clock_that_was_ahead_silences_nobody(path: Path) -> None:
     async def story(store: SqliteFrontier) -> None:
         await store.claim([*links(2), *links(2, "b.test")], T0)

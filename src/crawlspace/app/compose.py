@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
+import msgspec
+
 from crawlspace import __version__, events
 from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
@@ -130,7 +132,7 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
     reader = Reader(
         intake=crawl.intake,
         ledger=crawl.frontier,
-        pages=settings.discovery,
+        pages=msgspec.structs.replace(settings.discovery, product=settings.product()),
         retry=settings.retry,
         clock=plan.clock,
         chance=random.Random(),

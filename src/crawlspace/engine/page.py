@@ -8,6 +8,7 @@ import msgspec
 
 from crawlspace.engine.intake import Request
 from crawlspace.exchange import FetchResult
+from crawlspace.pages.encoding import decode
 from crawlspace.pages.links import Page as ReadPage
 from crawlspace.types import QueuedUrl
 
@@ -45,7 +46,7 @@ class Page:
     @property
     def text(self) -> str:
         """The body as text, in the page's own encoding; what does not fit it is replaced."""
-        return self._result.body.decode(self._read.charset, "replace")
+        return decode(self._result.body, self._read.charset)
 
     @property
     def headers(self) -> Mapping[str, str]:

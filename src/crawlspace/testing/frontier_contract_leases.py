@@ -100,6 +100,20 @@ class LeaseSuite(FrontierSuite):
 
         self.play(story)
 
+    def test_a_host_waits_in_the_class_of_its_best_url(self) -> None:
+        """When its better URLs are done, it stands behind hosts that have better ones left."""
+
+        async def story(store: Store) -> None:
+            await store.claim([link("first", "a.test", front_class=0), link("last", "a.test", front_class=7)], T0)
+            await store.claim([link("middle", "b.test", front_class=5)], T0)
+            [lease] = await store.lease(wish(hosts=1, urls_per_host=1), T0)
+            assert names(lease.urls) == ["first"]
+            await spend(store, lease)
+            [lease] = await store.lease(wish(hosts=1), T0)
+            assert names(lease.urls) == ["middle"]
+
+        self.play(story)
+
     def test_no_class_starves(self) -> None:
         """However many hosts of a better class are due, the worst class gets its share of a hundred leases."""
 
