@@ -6,10 +6,12 @@ import asyncio
 import json
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +153,36 @@ def test_ctrl_c_stops_cleanly_and_says_that_it_can_go_on(tmp_path: Path, quick_s
         run_to_end(tmp_path / "crawl", config, web.seeds)
         again = Counter(request.url for request in web.requests) - asked
         assert not [url for url in again if asked[url] and web.truth.page_of.get(url) in web.truth.pages]
+
+
+def test_the_states_add_up_to_the_urls_known_at_every_moment(tmp_path: Path, quick_settings: Quick) -> None:
+    """Read from outside while the crawl writes: the totals are never of another moment than the rows."""
+    names = [state.name.lower() for state in UrlState]
+    with ToyWeb(seed=7, size=Size.LARGE, features=CALM, tls=False) as web:
+        config = tmp_path / "crawl.toml"
+        config.write_text(tomli_w.dumps(nested(quick_settings(web, 0))))
+        looks: list[int] = []
+        with start(tmp_path / "crawl", config, web.seeds) as process:
+            while runs(process):
+                known = _look(tmp_path / "crawl" / "frontier.db", names)
+                if known is not None and known not in looks[-1:]:
+                    looks.append(known)
+        assert process.returncode == 0
+        assert len(looks) > 5, "the crawl was watched while it ran"
+        assert looks == sorted(looks)
+
+
+def _look(database: Path, names: list[str]) -> int | None:
+    """URLs known, by the totals and by the rows alike; None before there is a store."""
+    if not database.exists():
+        return None
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)) as connection:
+        try:
+            connection.execute("BEGIN")
+            tally = dict(connection.execute("SELECT name, n FROM tally").fetchall())
+            seen = connection.execute("SELECT count(*) FROM seen").fetchone()[0]
+        except sqlite3.OperationalError:
+            return None  # the store is being made
+    total = sum(tally.get(name, 0) for name in names)
+    assert total == seen
+    return int(seen)

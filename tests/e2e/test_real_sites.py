@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -146,3 +148,31 @@ async def _check_captures(directory: Path, root: str, folder: Path, paths: list[
             body = replay(place, story.evidence.pointer, settings).body
             assert body == (folder / unquote(path).lstrip("/")).read_bytes()
             assert story.evidence.digest == hashlib.sha256(body).digest()
+
+
+@pytest.mark.long
+@pytest.mark.realsite
+@pytest.mark.timeout(600)
+def test_memory_stays_under_150_megabytes(site: tuple[Server, Path], tmp_path: Path) -> None:
+    server, _ = site
+    command = [
+        sys.executable,
+        "-m",
+        "crawlspace",
+        "crawl",
+        f"{server.root}/index.html",
+        "--dir",
+        str(tmp_path / "crawl"),
+        "-q",
+    ]
+    for setting in (
+        "host.delay=0",
+        "host.concurrency=16",
+        'network.allow=["127.0.0.1"]',
+        "scope.max_url_length=8000",
+    ):
+        command += ["-s", setting]
+    process = os.posix_spawn(sys.executable, command, os.environ)
+    _, status, usage = os.wait4(process, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert usage.ru_maxrss < 150_000

@@ -41,6 +41,8 @@ def command(directory: Path, url: str, json_lines: bool) -> None:
     for name, value in facts.items():
         if value is None or value == [] or name == "history":
             continue
+        if name == "pointer":
+            value = f"{value['file']}, {value['length']} bytes from {value['offset']}"
         click.echo(f"{name:14}{printable(str(value))}")
     for attempt in facts.get("history") or ():
         click.echo(f"{'tried':14}{attempt['at']}  {printable(attempt['error'])}")

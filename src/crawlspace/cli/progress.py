@@ -83,7 +83,7 @@ class LiveDisplay(Display):
         self._console = Console(stderr=True, highlight=False, markup=False)
 
     def tell(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(line, markup=False, highlight=False)
 
     @asynccontextmanager
     async def showing(self, totals: Totals) -> AsyncIterator[None]:
