@@ -55,16 +55,20 @@ async def crawl(archive: WarcArchive, disk: FaultyDisk, work: list[list[Capture]
     """Commit each group, again after an error, the fault being lifted at its third; what was confirmed."""
     confirmed: dict[Pointer, Capture] = {}
     for group in work:
-        for attempt in itertools.count(1):
-            try:
-                confirmed.update(zip(await commit(archive, group), group, strict=True))
-                break
-            except (DiskFull, ArchiveSuspect, StoreError):
-                if attempt == 3:
-                    disk.fault = None
-                assert attempt < 5
+        confirmed.update(zip(await insist(archive, disk, group), group, strict=True))
     await archive.close()
     return confirmed
+
+
+async def insist(archive: WarcArchive, disk: FaultyDisk, group: list[Capture]) -> list[Pointer]:
+    for attempt in itertools.count(1):
+        try:
+            return await commit(archive, group)
+        except (DiskFull, ArchiveSuspect, StoreError):
+            if attempt == 3:
+                disk.fault = None
+            assert attempt < 5
+    raise AssertionError
 
 
 def check_after_restart(archive: MakeArchive, lengths: dict[str, int], confirmed: dict[Pointer, Capture]) -> None:

@@ -25,6 +25,7 @@ VERBS = {
     "hosts": "crawlspace.cli.hosts",
     "explain": "crawlspace.cli.explain",
     "normalize": "crawlspace.cli.normalize",
+    "rekey": "crawlspace.cli.rekey",
     "fetch": "crawlspace.cli.fetch",
     "parse": "crawlspace.cli.parse",
     "dlq": "crawlspace.cli.dlq",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import moment
+from crawlspace.ports import Frontier
 from crawlspace.types import DeadLetter
 
 BATCH = 500
@@ -32,20 +34,24 @@ def list_command(directory: Path, error: str | None, host: str | None, limit: in
     async def main() -> int:
         shown = 0
         async with reading(directory) as (frontier, _):
-            after = 0
-            while batch := await frontier.dead(after, BATCH):
-                for letter in batch:
-                    if (error and letter.error != error) or (host and letter.host != host):
-                        continue
-                    if limit is not None and shown >= limit:
-                        return shown
-                    _show(letter, json_lines)
-                    shown += 1
-                after = batch[-1].id
+            async for letter in _letters(frontier, error, host):
+                if limit is not None and shown >= limit:
+                    break
+                _show(letter, json_lines)
+                shown += 1
         return shown
 
     if run(main) == 0 and not json_lines:
         click.echo("no dead letters" + (" of that kind" if error or host else ""))
+
+
+async def _letters(frontier: Frontier, error: str | None, host: str | None) -> AsyncIterator[DeadLetter]:
+    after = 0
+    while batch := await frontier.dead(after, BATCH):
+        for letter in batch:
+            if error in (None, letter.error) and host in (None, letter.host):
+                yield letter
+        after = batch[-1].id
 
 
 def _show(letter: DeadLetter, json_lines: bool) -> None:
