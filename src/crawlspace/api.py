@@ -53,12 +53,12 @@ class Crawl:
         *,
         contact: str | None = None,
         settings: Mapping[str, Any] | None = None,
-        follow: bool = True,
+        follow: bool | None = None,
         watch: events.Watcher | None = None,
     ) -> None:
         """`settings` takes dotted names, as in `{"host.delay": 2}`, over those of `crawl.toml` and the environment.
 
-        With `follow=False` the seeds are fetched and no link is followed. `watch` gets the events of
+        With `follow=False` the seeds are fetched and no link is followed; the crawl remembers it. `watch` gets the events of
         `crawlspace.events` as they happen.
         """
         self.directory = CrawlDirectory(Path(directory))

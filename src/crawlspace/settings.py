@@ -106,11 +106,18 @@ def load(
 def convert(values: Mapping[str, Any], source: str) -> Settings:
     """Validate nested values; raises `ConfigError`."""
     try:
-        return msgspec.convert(_read_none(dict(values), Settings), Settings)
+        settings = msgspec.convert(_read_none(dict(values), Settings), Settings)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$.")
         place = path.rstrip("`") or "settings"
         raise ConfigError(f"{place}: {text[:1].lower()}{text[1:]}", hint=f"from {source}") from None
+    largest = settings.fetch.max_wire + settings.fetch.max_head
+    if settings.archive.max_record < largest:
+        raise ConfigError(
+            f"archive.max_record is {settings.archive.max_record}, fetch.max_wire and fetch.max_head allow {largest}",
+            hint="what may be fetched must fit into the archive: raise archive.max_record",
+        )
+    return settings
 
 
 def as_toml(settings: Settings) -> str:
@@ -237,7 +244,8 @@ def _refuse_unknown(values: Mapping[str, Any], kind: type[Struct], source: str, 
     for name, value in values.items():
         dotted = prefix + name
         if name not in known:
-            near = difflib.get_close_matches(dotted, list(keys()), n=1, cutoff=0.6)
+            whole = f"{dotted}.{next(iter(value), '')}" if isinstance(value, Mapping) else dotted
+            near = difflib.get_close_matches(whole, list(keys()), n=1, cutoff=0.6)
             hint = f"did you mean {near[0]}?" if near else "see `crawlspace config show`"
             raise ConfigError(f"unknown setting {dotted} in {source}", hint=hint)
         if _is_section(known[name]):

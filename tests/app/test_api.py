@@ -251,4 +251,13 @@ def test_one_process_owns_a_crawl_directory(tmp_path: Path, settings: dict[str, 
 def test_plans_are_values(settings: dict[str, Any]) -> None:
     plan = Plan(load(None, {}, values=settings))
     assert replace(plan, follow=False).follow is False
-    assert plan.follow
+    assert plan.follow is None
+
+
+def test_a_list_that_was_interrupted_goes_on_as_a_list(tmp_path: Path, web: ToyWeb, settings: dict[str, Any]) -> None:
+    urls = sorted(web.truth.pages)[:9]
+    limited = {**settings, "budget.pages": 3}
+    assert crawlspace.Crawl(tmp_path / "crawl", urls, settings=limited, follow=False).run().ending is Ending.BUDGET
+    result = crawlspace.Crawl(tmp_path / "crawl", settings=settings).run()
+    assert result.ending is Ending.FINISHED
+    assert result.counts.known == 9

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench.contenders import Contender, contenders
+from bench.contenders import Contender, Keeps, contenders
 from bench.crash import kill_and_resume
 from bench.rounds import START_UP, Plan, measure, run_rounds
 from bench.server import Server, serving
@@ -57,7 +57,7 @@ def test_a_round_is_every_contender_on_every_site(site: Site, server: Server, tm
 
 
 def test_a_contender_that_fails_is_a_result_too(site: Site, server: Server, tmp_path: Path) -> None:
-    broken = Contender("broken", plan_of(site, tmp_path, "floor").contenders[0].keeps, "no", lambda _: ["false"])
+    broken = Contender("broken", Keeps.NOTHING, "no", lambda _: ["false"])
     run = measure(broken, "made", plan_of(site, tmp_path), server)
     assert run.failed
     assert (run.exit, run.missed) == (1, PAGES + 1)
@@ -68,3 +68,16 @@ def test_the_durable_floor_loses_nothing_when_it_is_killed(site: Site, server: S
     found = kill_and_resume(plan.contenders[0], server["made"], plan)
     assert (found.missed, found.exit) == (0, 0)
     assert found.before >= 0.4 * (PAGES + 1)
+
+
+def test_an_exit_status_that_a_whole_crawl_may_have_is_no_failure(site: Site, server: Server, tmp_path: Path) -> None:
+    floor = plan_of(site, tmp_path, "floor").contenders[0]
+    odd = Contender(
+        "odd",
+        Keeps.NOTHING,
+        "no",
+        lambda url: ["sh", "-c", '"$@"; exit 8', "sh", *floor.command(url)],
+        good_exits=frozenset({0, 8}),
+    )
+    run = measure(odd, "made", plan_of(site, tmp_path), server)
+    assert (run.exit, run.failed, run.missed) == (8, False, 0)

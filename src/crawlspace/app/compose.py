@@ -15,6 +15,7 @@ import msgspec
 from crawlspace import __version__, events
 from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.rules import RULES, RULES_TEXT, require_rules
 from crawlspace.archive.disk import Disk, RealDisk
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock, SystemClock
@@ -27,7 +28,7 @@ from crawlspace.engine.recent import Recent
 from crawlspace.engine.robots import RobotsGate
 from crawlspace.engine.turn import Turns
 from crawlspace.engine.visit import Run
-from crawlspace.errors import CrawlDirError, UsageError
+from crawlspace.errors import UsageError
 from crawlspace.fetch.http import HttpFetcher
 from crawlspace.frontier.sqlite.store import SqliteFrontier
 from crawlspace.policy.scope import Scope
@@ -48,7 +49,8 @@ class Plan:
     """What a person asks of a crawl."""
 
     settings: Settings
-    follow: bool = True
+    follow: bool | None = None
+    """Whether links are followed; None: as the crawl has it, which a new one does."""
     handler: Handler | None = None
     watch: events.Watcher = _ignore
     clock: Clock = field(default_factory=SystemClock)
@@ -165,10 +167,10 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
     """
     directory.create()
     with directory.locked():
-        directory.write_effective(plan.settings)
         frontier = await SqliteFrontier.open(directory.database, plan.settings.frontier(), plan.clock)
         try:
-            identity = await _identity(frontier, plan.settings)
+            identity = await _identity(frontier, plan.settings, directory)
+            directory.write_effective(plan.settings)
             scope = await _scope(frontier, plan.settings)
             archive = WarcArchive(
                 directory.archive,
@@ -182,7 +184,8 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
             for repair in archive.recover(await frontier.segments()):
                 plan.watch(events.Warned(str(repair)))
             await frontier.void_leases()
-            intake = Intake(identity, scope, plan.settings.priority, Recent(), plan.follow)
+            follow = await _follow(frontier, plan.follow)
+            intake = Intake(identity, scope, plan.settings.priority, Recent(), follow)
             try:
                 yield OpenCrawl(directory, frontier, archive, identity, intake, plan)
             finally:
@@ -191,21 +194,25 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
             await frontier.close()
 
 
-async def _identity(frontier: SqliteFrontier, settings: Settings) -> Identity:
+async def _identity(frontier: SqliteFrontier, settings: Settings, directory: CrawlDirectory) -> Identity:
     policy = policy_from(settings.identity)
     notes = await frontier.notes()
     key = notes.get("hash_key")
     if key is None:
         key = secrets.token_hex(32)
-        await frontier.note({"hash_key": key, "url_rules": policy.identifier, "url_rules_text": policy.text})
-    elif notes.get("url_rules") != policy.identifier:
-        raise CrawlDirError(
-            f"this crawl was made under URL rules {notes.get('url_rules')}, the settings ask for {policy.identifier}",
-            hint="set identity.* back as in effective.toml of that run, or start a new crawl in another --dir",
-        )
+        await frontier.note({"hash_key": key, RULES: policy.identifier, RULES_TEXT: policy.text})
+    else:
+        require_rules(notes, policy, directory.path)
     return Identity(policy, bytes.fromhex(key))
 
 
+async def _follow(frontier: SqliteFrontier, asked: bool | None) -> bool:
+    """Kept with the crawl, so that a list that was interrupted goes on as a list."""
+    if asked is not None:
+        await frontier.note({"follow": "yes" if asked else "no"})
+        return asked
+    return (await frontier.notes()).get("follow", "yes") == "yes"
+
+
 async def _scope(frontier: SqliteFrontier, settings: Settings) -> Scope:
-    roots = (await frontier.notes()).get("scope")
-    return Scope.of(settings.scope, ()) if roots is None else Scope.restore(settings.scope, roots)
+    return Scope.restore(settings.scope, (await frontier.notes()).get("scope"))

@@ -66,8 +66,11 @@ def command(
         raise UsageError("no seed: a new crawl needs a URL, --seeds FILE or --list FILE")
     place.create()
     place.write_config(template(chosen(overrides)))
+    if listed and (urls or seeds):
+        raise UsageError("--list follows no link, seeds are there to be followed: give one or the other")
+    follow = False if listed else (True if urls or seeds else None)
     requests = chain(map(Request, urls), _read(seeds), _read(listed))
-    sys.exit(run_crawl(place, Plan(settings, follow=listed is None), requests, quiet=quiet))
+    sys.exit(run_crawl(place, Plan(settings, follow=follow), requests, quiet=quiet))
 
 
 def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *, quiet: bool = False) -> int:

@@ -58,7 +58,7 @@ async def _find(directory: Path, url: str) -> _Found:
         (story,) = await frontier.find([address.key])
         notes = await frontier.notes()
     return _Found(
-        address, story, "" if story else _why_unknown(address, Scope.restore(settings.scope, notes["scope"]))
+        address, story, "" if story else _why_unknown(address, Scope.restore(settings.scope, notes.get("scope")))
     )
 
 

@@ -63,7 +63,7 @@ async def _read(place: CrawlDirectory, url: str, settings: Settings) -> _Read:
         if isinstance(address, Unusable):
             raise UsageError(f"{printable(url)!r} is no URL that can be crawled ({address.reason})")
         (story,) = await frontier.find([address.key])
-        scope = Scope.restore(settings.scope, (await frontier.notes())["scope"])
+        scope = Scope.restore(settings.scope, (await frontier.notes()).get("scope"))
     if story is None or story.evidence is None or story.evidence.pointer is None:
         raise UsageError(f"there is no capture of {printable(url)}", hint=f"see: crawlspace explain {place.path} URL")
     result = replay(place, story.evidence.pointer, settings)

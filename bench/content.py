@@ -1,0 +1,118 @@
+"""`python -m bench.content`: what content identity costs a page, and what its index takes for many pages.
+
+usage: python -m bench.content [--fingerprints 1000000]
+
+Pages are those of Debian's documentation packages between 30 and 56 KB, which are 42 KB in the mean. Times are CPU,
+the lowest of several, in milliseconds; the machine's own unsteadiness is in the calibration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+
+from selectolax.lexbor import LexborHTMLParser
+
+from bench.calibration import seconds
+from bench.sites import REAL_SITES
+from crawlspace.content.minhash import Document, NearDuplicates
+from crawlspace.content.shingles import distinct, shingles
+from crawlspace.content.significant import significant_fields
+from crawlspace.content.simhash import BandedIndex, simhash
+from crawlspace.content.text import page_digest, page_text, text_digest
+
+_SMALLEST, _LARGEST, _PAGES = 30_000, 56_000, 60
+_REPEATS = 25
+_SEED = 7
+
+
+def main() -> int:
+    """Print both tables; the exit code is 2 when no documentation package is installed."""
+    parser = argparse.ArgumentParser(prog="python -m bench.content")
+    parser.add_argument("--fingerprints", type=int, default=1_000_000, help="how many the index holds")
+    options = parser.parse_args()
+    pages = _pages()
+    if not pages:
+        print("\n".join(site.missing() for site in REAL_SITES.values()), file=sys.stderr)
+        return 2
+    print(f"calibration {seconds():.3f} s; {len(pages)} pages, {mean(map(len, pages)) / 1000:.1f} KB in the mean\n")
+    _pages_table(pages)
+    _index_table(options.fingerprints)
+    return 0
+
+
+def _pages() -> list[bytes]:
+    files = sorted(file for site in REAL_SITES.values() for file in site.folder.rglob("*.html"))
+    fitting = [file for file in files if _SMALLEST <= file.stat().st_size <= _LARGEST]
+    return [Path(file).read_bytes() for file in fitting[:: max(len(fitting) // _PAGES, 1)]]
+
+
+def _pages_table(pages: list[bytes]) -> None:
+    print("| part | ms a page |\n| --- | --- |")
+    trees = [LexborHTMLParser(page) for page in pages]
+    links = [[node.attributes.get("href") or "" for node in tree.css("a[href]")] for tree in trees]
+    _row("parse (not ours)", [lambda page=page: LexborHTMLParser(page) for page in pages])
+    _row("text and its digest, of a parsed tree", [lambda tree=tree: text_digest(page_text(tree)) for tree in trees])
+    texts = [page_text(tree) for tree in trees]
+    _row("SimHash of the text", [lambda text=text: simhash(shingles(text)) for text in texts])
+    _row(
+        "digest of text and links",
+        [lambda text=text, of=of: page_digest(text, of) for text, of in zip(texts, links, strict=True)],
+    )
+    _row("significant fields", [lambda text=text: significant_fields(text) for text in texts])
+    _row("set of shingles", [lambda text=text: distinct(shingles(text)) for text in texts])
+    _row("add to the near-duplicates", [lambda text=text: _added(text) for text in texts])
+
+
+def _added(text: str) -> None:
+    NearDuplicates[int](lambda _: text).add(Document(0, text))
+
+
+def _row(name: str, works: list[Callable[[], object]]) -> None:
+    print(f"| {name} | {mean(map(_lowest, works)) * 1000:.3f} |", flush=True)
+
+
+def _lowest(work: Callable[[], object]) -> float:
+    taken: list[float] = []
+    for _ in range(_REPEATS):
+        begin = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - begin)
+    return min(taken)
+
+
+def _index_table(count: int) -> None:
+    chance = random.Random(_SEED)
+    gc.collect()
+    before = _resident()
+    index = BandedIndex()
+    begin = time.process_time()
+    asked: list[int] = []
+    for number in range(count):
+        value = chance.getrandbits(64)
+        index.add(value, number)
+        if number % (count // 1000) == 0:
+            asked.append(value ^ 1 << 5 ^ 1 << 30 ^ 1 << 50)
+    added = (time.process_time() - begin) / count
+    size = (_resident() - before) / count
+    begin = time.process_time()
+    found = sum(bool(index.near(value)) for value in asked)
+    looked = (time.process_time() - begin) / len(asked)
+    print(f"\nindex of {count:,} fingerprints at distance 3: {size:.0f} bytes each, {added * 1e6:.1f} us to add one,")
+    print(f"{looked * 1e6:.1f} us to look one up ({1 / looked:,.0f} a second), {found} of {len(asked)} found")
+
+
+def _resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
