@@ -3,12 +3,12 @@
 What SimHash and MinHash are made of, and what Jaccard similarity is counted on. The numbers go into fingerprints
 that are stored and never change their meaning: no seed of the process and no library's version goes into them.
 
-A word is a run of letters, digits and `_` in lower case; where a script is written without spaces, each character is
-a word. A word has three numbers, one for each place in a shingle, cut from one BLAKE2b (RFC 7693), and a shingle is
-the exclusive or of its words' numbers for their places. That is simple tabulation hashing with words as characters:
-three-independent, and its minima behave as a random function's (Patrascu and Thorup, "The power of simple tabulation
-hashing", 2012). It takes one look-up a word and a few operations on one long integer, where hashing each shingle by
-itself would take a call each.
+A word is a run of letters, digits and `_` with case folded; where a script is written without spaces, each character
+is a word. A word has three numbers, one for each place in a shingle, cut from one BLAKE2b (RFC 7693), and a shingle
+is the exclusive or of its words' numbers for their places. That is simple tabulation hashing with words for
+characters: three-independent, and its minima behave as a random function's (Patrascu and Thorup, "The power of simple
+tabulation hashing", 2012). It takes one look-up a word and a few operations on one long integer, where hashing each
+shingle by itself would take a call each.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ LANE: Final = 8
 """Bytes of a shingle's number."""
 _WORD_BYTES: Final = WIDTH * LANE
 _RUNS_KEPT: Final = 65_536
-"""Runs of text whose numbers are remembered, about 10 MB; when it is full the memory starts anew."""
+"""Runs of text whose numbers are remembered, about 10 MB, 50 at most; when it is full the memory starts anew."""
 _RUN_LIMIT: Final = 64
 """Bytes of a run that is remembered: longer ones hardly come again."""
 
 _FOLDED: Final = bytes(
-    ord(chr(byte).lower()) if byte > 0x7F or chr(byte).isalnum() or chr(byte) == "_" else 0x20 for byte in range(0x80)
+    ord(chr(byte).lower()) if chr(byte).isalnum() or byte == 0x5F else 0x20 for byte in range(0x80)
 ) + bytes(range(0x80, 0x100))
 """ASCII in lower case with a space for all that ends a word; other bytes as they are."""
 _UNSPACED: Final = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -42,7 +42,7 @@ class _Numbers(dict[bytes, bytes]):
     """
 
     def __missing__(self, run: bytes) -> bytes:
-        words = [run] if run.isascii() else [word.encode() for word in _WORD.findall(run.decode().lower())]
+        words = [run] if run.isascii() else [word.encode() for word in _WORD.findall(run.decode().casefold())]
         numbers = b"".join(blake2b(word, digest_size=_WORD_BYTES).digest() for word in words)
         if len(run) <= _RUN_LIMIT:
             if len(self) >= _RUNS_KEPT:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 from array import array
-from functools import lru_cache
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct
@@ -22,9 +21,7 @@ BITS: Final = 64
 _ALL: Final = (1 << BITS) - 1
 _BAND_SHIFT: Final = 32
 """The number of a band stands above its bits, of which there are 32 at most."""
-_STRIDE: Final = 256
-"""Fingerprints that are compared at once."""
-_BUCKET_LIMIT: Final = 8_192
+BUCKET_LIMIT: Final = 8_192
 """Different fingerprints with one band in common that are kept: what a look-up may cost. Ten million evenly spread
 ones have 150 in a bucket at distance 3."""
 
@@ -95,90 +92,44 @@ class Near(NamedTuple):
     """What it was added under."""
 
 
-class _Bucket:
-    """The fingerprints with one band in common, and under which numbers they were added."""
-
-    __slots__ = ("numbers", "values")
-
-    def __init__(self) -> None:
-        self.values = array("Q")
-        self.numbers = array("I")
-
-    def within(self, value: int, distance: int) -> list[Near]:
-        found: list[Near] = []
-        for start in range(0, len(self.values), _STRIDE):
-            part = self.values[start : start + _STRIDE]
-            lanes = _lanes(len(part))
-            far = lanes.far(int.from_bytes(part.tobytes(), sys.byteorder) ^ value * lanes.ones, distance)
-            if far != lanes.tops:
-                found += [
-                    Near((other ^ value).bit_count(), self.numbers[start + place])
-                    for place, other in enumerate(part)
-                    if not far >> BITS * place & 0x80
-                ]
-        return found
-
-
-class _Lanes:
-    """Constants for counting the bits of up to `_STRIDE` fingerprints at once, side by side in one long integer."""
-
-    __slots__ = ("fours", "ones", "pairs", "quads", "sums", "tops")
-
-    def __init__(self, count: int) -> None:
-        self.ones = sum(1 << BITS * lane for lane in range(count))
-        self.pairs = 0x5555_5555_5555_5555 * self.ones
-        self.quads = 0x3333_3333_3333_3333 * self.ones
-        self.fours = 0x0F0F_0F0F_0F0F_0F0F * self.ones
-        self.sums = 0x7F * self.ones
-        self.tops = 0x80 * self.ones
-
-    def far(self, differences: int, distance: int) -> int:
-        """Bit 7 of each lane: set where more than `distance` of the lane's bits are."""
-        counted = differences - (differences >> 1 & self.pairs)
-        counted = (counted & self.quads) + (counted >> 2 & self.quads)
-        counted = counted + (counted >> 4) & self.fours
-        counted += counted >> 8
-        counted += counted >> 16
-        counted += counted >> 32
-        return (counted & self.sums) + (0x7F - distance) * self.ones & self.tops
-
-
-@lru_cache(maxsize=_STRIDE)
-def _lanes(count: int) -> _Lanes:
-    return _Lanes(count)
-
-
 class BandedIndex:
     """Fingerprints of a crawl in memory, found by nearness. The first of equal ones stands for all.
 
-    It takes 12 bytes for each band of a fingerprint and some for the buckets: under 60 a page at distance 3.
-    Numbers are the caller's, 0 to 2**32 - 1.
+    It takes eight bytes for each band of a fingerprint, four for its number, and 80 MB for the buckets themselves: 50
+    bytes a page at distance 3 and ten million pages. Numbers are the caller's, 0 to 2**32 - 1.
     """
 
-    def __init__(self, distance: int = SimHashSettings().distance) -> None:
+    def __init__(self, distance: int = SimHashSettings().distance, bucket_limit: int = BUCKET_LIMIT) -> None:
         self._distance = distance
-        self._buckets: dict[int, _Bucket] = {}
+        self._limit = bucket_limit
+        self._values: dict[int, array[int]] = {}
+        self._numbers: dict[int, array[int]] = {}
+        """By the key of the first band, in the order of its values."""
 
     def near(self, value: int) -> list[Near]:
-        """All that were added within the distance, nearest first, older before younger."""
-        found: set[Near] = set()
+        """All that were added within the distance, nearest first, then by number."""
+        found: set[int] = set()
         for key in bands(value, self._distance):
-            bucket = self._buckets.get(key)
-            if bucket is not None:
-                found.update(bucket.within(value, self._distance))
-        return sorted(found)
+            bucket = self._values.get(key, ())
+            found.update([other for other in bucket if (other ^ value).bit_count() <= self._distance])
+        return sorted(Near((other ^ value).bit_count(), self._number(other)) for other in found)
 
     def add(self, value: int, number: int) -> None:
-        """Make a fingerprint known. One that is there already stays under its first number.
+        """Make a fingerprint known. One that is there already keeps its first number.
 
-        A bucket that is full takes no more: the fingerprint is then found by its other bands only.
+        It is kept under every band whose bucket has room, and not at all where the first band's has none.
         """
-        keys = bands(value, self._distance)
-        first = self._buckets.get(keys[0])
-        if first is not None and value in first.values:
+        first, *others = bands(value, self._distance)
+        values = self._values.setdefault(first, array("Q"))
+        if len(values) >= self._limit or value in values:
             return
-        for key in keys:
-            bucket = self._buckets.setdefault(key, _Bucket())
-            if len(bucket.values) < _BUCKET_LIMIT:
-                bucket.values.append(value)
-                bucket.numbers.append(number)
+        values.append(value)
+        self._numbers.setdefault(first, array("I")).append(number)
+        for key in others:
+            bucket = self._values.setdefault(key, array("Q"))
+            if len(bucket) < self._limit:
+                bucket.append(value)
+
+    def _number(self, value: int) -> int:
+        first = bands(value, self._distance)[0]
+        return self._numbers[first][self._values[first].index(value)]

@@ -1,9 +1,9 @@
 """The text of a page, and the digests that say when two pages say the same.
 
-The text is what a reader could see: scripts, styles and templates are left out, white space is folded, and what
-changes on every visit is masked by the rules of `volatile`. The archive's digest is of the bytes, `digest.body_digest`;
-those here are of what the page says, so that a new nonce or clock does not make a new page of an old one. They are stored and
-never change their meaning: a change of the rules is a change of `TEXT_VERSION`.
+The text is what a reader could see: scripts, styles and templates are left out, white space (HTML's own and no-break
+spaces) is folded, and what changes on every visit is masked by the rules of `volatile`. `digest.body_digest` is of
+the bytes; the digests here are of what the page says, so that a new nonce or clock does not make a new page of an
+old one. They are stored and never change their meaning: other rules are another `TEXT_VERSION`.
 
 Only trees are read here. A tree is built by `pages.tree`, which bounds what hostile markup can cost.
 """
@@ -23,11 +23,8 @@ TEXT_VERSION: Final = 1
 LEAST_TEXT: Final = 256
 """Characters of text below which a page's text says too little to call it a copy of another."""
 
-_UNSEEN: Final = ["script", "style", "template", "noembed"]
+_UNSEEN: Final = ["script", "style", "template"]
 _HARD_SPACE: Final = "\u00a0".encode()
-_RARE_SPACES: Final = ("\x1c\x1d\x1e\x1f\x85\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000")
-_RARE_SPACE: Final = re.compile(f"[{_RARE_SPACES}]")
 
 
 def page_text(tree: LexborHTMLParser) -> str:
@@ -36,17 +33,14 @@ def page_text(tree: LexborHTMLParser) -> str:
     Scripts, styles and templates are taken out of the tree: who reads those, reads them before.
     """
     tree.strip_tags(_UNSEEN, recursive=True)
-    root = tree.root
-    return plain_text(root.text(separator=" ")) if root is not None else ""
+    return plain_text(tree.text(separator=" "))
 
 
 def plain_text(text: str) -> str:
     """A document that is text already: white space folded, volatile parts masked."""
-    plain = text.encode("utf-8", "replace")
-    if _RARE_SPACE.search(plain):
-        plain = " ".join(text.split()).encode("utf-8", "replace")
     # Folding bytes takes two thirds of the time of folding text.
-    return mask(b" ".join(plain.replace(_HARD_SPACE, b" ").split())).decode()
+    words = text.encode("utf-8", "replace").replace(_HARD_SPACE, b" ").split()
+    return mask(b" ".join(words)).decode()
 
 
 def text_digest(text: str) -> bytes:
@@ -55,7 +49,7 @@ def text_digest(text: str) -> bytes:
 
 
 def page_digest(text: str, links: Iterable[str]) -> bytes | None:
-    """SHA-256 of a text and of the resolved links of its page: 32 bytes; equal where following links gives nothing new.
+    """SHA-256 of a text and of its page's resolved links, 32 bytes: equal where following links gives nothing new.
 
     Links count once and in no order, with session ids, tokens and cache busters masked. None when the text has fewer
     than `LEAST_TEXT` characters: script shells and galleries have little text, and other links behind it.
