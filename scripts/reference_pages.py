@@ -10,6 +10,7 @@ import ast
 from itertools import pairwise
 from pathlib import Path
 
+from crawlspace.settings import described
 from crawlspace.states import MOVES, TERMINAL, Event, UrlState
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,7 +111,34 @@ def modules_page() -> str:
     )
 
 
-PAGES = {"states.md": states_page, "modules.md": modules_page}
+def settings_page() -> str:
+    """Every setting with its default and its meaning, section by section."""
+    lines = [
+        _MADE,
+        "",
+        "# Settings",
+        "",
+        "Order: defaults, then `crawl.toml` in the crawl directory, then the environment",
+        "(`CRAWLSPACE_HOST__DELAY=2`), then the command line (`-s host.delay=2`). An unknown key is an error with a",
+        "suggestion. Where a setting may have no value, the word `none` says so. `crawlspace config show` prints what",
+        "is in effect; a crawl writes it into `effective.toml`.",
+    ]
+    section = ""
+    for setting in described():
+        if setting.section != section or len(lines) == 8:
+            section = setting.section
+            lines += [
+                "",
+                f"## {section}" if section else "## Top",
+                "",
+                "| setting | default | meaning |",
+                "| --- | --- | --- |",
+            ]
+        lines.append(f"| `{setting.name}` | `{setting.default}` | {setting.meaning} |".replace("||", "\\|\\|"))
+    return "\n".join([*lines, ""])
+
+
+PAGES = {"states.md": states_page, "modules.md": modules_page, "settings.md": settings_page}
 
 
 def main() -> None:

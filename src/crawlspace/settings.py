@@ -10,7 +10,7 @@ import difflib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 import tomli_w
@@ -125,6 +125,30 @@ def as_toml(settings: Settings) -> str:
     return tomli_w.dumps(_spelled(msgspec.to_builtins(settings)))
 
 
+class Described(NamedTuple):
+    """One setting, for people."""
+
+    section: str
+    """Empty for those above all sections."""
+    name: str
+    default: str
+    """As TOML."""
+    meaning: str
+
+
+def described() -> Iterator[Described]:
+    """Every setting with its default and its meaning, in the order of the file."""
+    defaults = msgspec.to_builtins(Settings())
+    kinds = _fields(Settings)
+    for name, kind in kinds:
+        if not _is_section(kind):
+            yield _described("", name, kind, defaults[name])
+    for section, kind in kinds:
+        if _is_section(kind):
+            for name, inner in _fields(kind):
+                yield _described(section, name, inner, defaults[section][name])
+
+
 def template(chosen: Mapping[str, Any] | None = None) -> str:
     """A `crawl.toml` with every setting, its meaning and its default; only the chosen values are not commented out.
 
@@ -132,16 +156,16 @@ def template(chosen: Mapping[str, Any] | None = None) -> str:
     """
     lines = ["# Settings of this crawl. A line behind '#' shows a default: remove the '#' to change it.", ""]
     values = chosen or {}
-    defaults = msgspec.to_builtins(Settings())
-    for name, kind in _fields(Settings):
-        if not _is_section(kind):
-            lines += _documented(name, kind, defaults[name], values.get(name))
-    for name, kind in _fields(Settings):
-        if _is_section(kind):
-            lines += ["", f"[{name}]"]
-            inner = dict(_fields(kind))
-            for key, value in defaults[name].items():
-                lines += _documented(key, inner[key], value, values.get(name, {}).get(key))
+    section = ""
+    for setting in described():
+        if setting.section != section:
+            section = setting.section
+            lines += ["", f"[{section}]"]
+        value = (values.get(section, {}) if section else values).get(setting.name)
+        lines += [f"## {setting.meaning}"] * bool(setting.meaning)
+        lines.append(
+            f"# {setting.name} = {setting.default}" if value is None else f"{setting.name} = {_as_value(value)}"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -159,21 +183,19 @@ def keys(kind: type[Struct] = Settings, prefix: str = "") -> Iterator[str]:
             yield prefix + name
 
 
-def _documented(name: str, kind: Any, default: Any, chosen: Any) -> list[str]:
-    metas = getattr(kind, "__metadata__", ())
-    text = next((each.description for each in metas if getattr(each, "description", None)), None)
-    about = [f"## {text}"] * bool(text)
-    if chosen is not None:
-        return about + _assigned(name, chosen)
-    return about + [f"# {line}" for line in _assigned(name, NONE if default is None else default)]
+def _described(section: str, name: str, kind: Any, default: Any) -> Described:
+    texts = [each.description for each in getattr(kind, "__metadata__", ()) if getattr(each, "description", None)]
+    return Described(section, name, _as_value(NONE if default is None else default), texts[-1] if texts else "")
 
 
-def _assigned(name: str, value: Any) -> list[str]:
-    """`name = value` as TOML, a table inline so that it stays under its section."""
+def _as_value(value: Any) -> str:
+    """A value as TOML on one line, so that it stays under its section."""
     if isinstance(value, Mapping):
-        pairs = ", ".join(tomli_w.dumps({key: inner}).strip() for key, inner in value.items())
-        return [f"{name} = {{ {pairs} }}" if pairs else f"{name} = {{}}"]
-    return tomli_w.dumps({name: _spelled(value)}).splitlines()
+        pairs = (tomli_w.dumps({key: _spelled(inner)}).strip() for key, inner in value.items())
+        return f"{{ {', '.join(pairs)} }}" if value else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_as_value, value))}]"
+    return tomli_w.dumps({"value": _spelled(value)}).removeprefix("value = ").strip()
 
 
 def _fields(kind: type[Struct]) -> list[tuple[str, Any]]:

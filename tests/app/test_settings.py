@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawlspace.errors import ConfigError
-from crawlspace.settings import Settings, as_toml, chosen, convert, keys, load, nested, template
+from crawlspace.settings import Settings, as_toml, chosen, convert, described, keys, load, nested, template
 
 
 def test_the_order_is_defaults_file_environment_command_line(tmp_path: Path) -> None:
@@ -48,18 +48,8 @@ def test_the_template_is_toml_that_changes_nothing_but_what_was_chosen() -> None
 
 
 def test_every_setting_says_what_it_means() -> None:
-    lines = template().splitlines()
-    named = [number for number, line in enumerate(lines) if " = " in line and not line.startswith("##")]
-    assert len(named) >= len(list(keys()))
-    silent = [lines[number] for number in named if lines[number].startswith("# ") and not _is_told(lines, number)]
-    assert not silent
-
-
-def _is_told(lines: list[str], number: int) -> bool:
-    """A line of its own above, or the rest of a value that goes over several."""
-    return (
-        lines[number - 1].startswith("##") or not lines[number].startswith("# ") or lines[number].startswith("#     ")
-    )
+    assert not [f"{each.section}.{each.name}" for each in described() if not each.meaning]
+    assert len(list(described())) == len(list(keys()))
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,10 @@ IDLE_SECONDS = 3600.0
 class ConcurrencySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How much happens at once."""
 
-    total: Annotated[int, Meta(ge=1, le=10_000, description="requests under way at once, over all hosts")] = field(
+    total: Annotated[int, Meta(ge=1, le=10_000, description="Requests under way at once, over all hosts.")] = field(
         default=64, name="global"
     )
-    hosts: Annotated[int, Meta(ge=1, le=100_000, description="hosts visited at once, waiting ones included")] = 1000
+    hosts: Annotated[int, Meta(ge=1, le=100_000, description="Hosts visited at once, waiting ones included.")] = 1000
 
 
 class BudgetSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
