@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvloop
 
 from crawlspace.clock import SystemClock
 from crawlspace.exchange import FetchRequest, FetchResult
@@ -137,6 +139,12 @@ def fetch_once(serving: Serving, fetching: Fetching) -> Callable[..., FetchResul
         return asyncio.run(run())
 
     return once
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Both event loops must do."""
+    return asyncio.run if request.param == "asyncio" else uvloop.run
 
 
 class HandClock:

@@ -46,6 +46,7 @@ TABLE = {
     "*.test:443": "127.0.0.2:2443",
     "[::1]:80": "[::1]:8080",
     "Upper.Example": "127.0.0.5:5000",
+    "dotted.example.:81": "127.0.0.6:6000",
 }
 
 
@@ -63,6 +64,7 @@ TABLE = {
         ("[::1]", 81, "[::1]:81"),
         ("192.0.2.1", 81, "192.0.2.1:81"),
         ("upper.example", 80, "127.0.0.5:5000"),
+        ("dotted.example", 81, "127.0.0.6:6000"),
     ],
 )
 def test_the_most_exact_entry_of_the_table_leads(host: str, port: int, endpoint: str, clock: Any) -> None:

@@ -113,13 +113,18 @@ def _to_the_break(start: Callable[[], _Pieces], data: bytes, limit: int) -> byte
         out = bytearray().join(pieces(data[:good]))
         try:
             while good < len(data) and len(out) <= limit:
-                for piece in pieces(data[good : good + portion]):
-                    out += piece
+                _gather(pieces(data[good : good + portion]), out)
                 good += portion
         except (zlib.error, BrotliError):
             continue
         break
     return bytes(out)
+
+
+def _gather(pieces: Iterator[bytes], out: bytearray) -> None:
+    """Add all that comes, also when the next piece is a failure."""
+    for piece in pieces:
+        out += piece
 
 
 class _Inflate(Stage):

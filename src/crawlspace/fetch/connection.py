@@ -73,10 +73,12 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def abandon(self) -> None:
-        """It never came to be a connection: the handshake failed, or nobody waits for it any more."""
-        if self._transport is not None:
-            self._transport.abort()
-        elif not self.closed:
+        """It never came to carry a request: the handshake failed, or nobody waits for it any more.
+
+        uvloop does not tell the end of a connection whose making was cancelled, so it is told here.
+        """
+        self.abort()
+        if not self.closed:
             self.closed = True
             self._on_closed(self)
 

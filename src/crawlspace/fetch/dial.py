@@ -12,6 +12,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from ipaddress import ip_address
 from itertools import zip_longest
 from typing import NamedTuple
@@ -128,32 +129,32 @@ class Dialler:
                 done, _ = await asyncio.wait(
                     attempts, timeout=STAGGER if left else None, return_when=asyncio.FIRST_COMPLETED
                 )
+                won = [attempt for attempt in done if attempt.exception() is None]
+                if won:
+                    return attempts.pop(won[0]), won[0].result()
+                failures += [failure for attempt in done if (failure := attempt.exception())]
                 for attempt in done:
-                    endpoint = attempts.pop(attempt)
-                    failure = attempt.exception()
-                    if failure is None:
-                        return endpoint, attempt.result()
-                    self._pool.leave(endpoint.address)
-                    failures.append(failure)
-                if left and self._pool.try_enter(left[0].address):
+                    self._pool.leave(attempts.pop(attempt).address)
+                if left and not attempts:
+                    await self._pool.enter(left[0].address)
                     self._start(left, attempts)
-        finally:
-            await self._give_up(attempts)
+                elif left and self._pool.try_enter(left[0].address):
+                    self._start(left, attempts)
+        finally:  # without waiting, since a cancellation while waiting would lose the socket that won
+            for attempt, endpoint in attempts.items():
+                attempt.add_done_callback(partial(self._give_up, endpoint))
+                attempt.cancel()
         raise failures[0]
 
     def _start(self, left: deque[Endpoint], attempts: dict[asyncio.Task[socket.socket], Endpoint]) -> None:
         endpoint = left.popleft()
         attempts[asyncio.create_task(self._attempt(endpoint))] = endpoint
 
-    async def _give_up(self, attempts: dict[asyncio.Task[socket.socket], Endpoint]) -> None:
-        """End attempts and give their places back; one that was never begun has a place too."""
-        for attempt in attempts:
-            attempt.cancel()
-        await asyncio.gather(*attempts, return_exceptions=True)
-        for attempt, endpoint in attempts.items():
-            if not attempt.cancelled() and attempt.exception() is None:
-                attempt.result().close()
-            self._pool.leave(endpoint.address)
+    def _give_up(self, endpoint: Endpoint, attempt: asyncio.Task[socket.socket]) -> None:
+        """An attempt that nobody waits for has ended: its place is free. One that was never begun has a place too."""
+        self._pool.leave(endpoint.address)
+        if not attempt.cancelled() and attempt.exception() is None:
+            attempt.result().close()
 
     async def _alone(self, endpoint: Endpoint) -> tuple[Endpoint, socket.socket]:
         try:

@@ -82,7 +82,7 @@ class Table:
     """The entries of `network.resolve`, the most exact one first; raises `ConfigError` for one that is no entry."""
 
     def __init__(self, entries: Mapping[str, str]) -> None:
-        self._entries = {key.lower().rstrip("."): _endpoint(key, value) for key, value in entries.items()}
+        self._entries = {_pattern(key): _endpoint(key, value) for key, value in entries.items()}
 
     def find(self, host: str, port: int) -> Endpoint | None:
         """Where to connect instead, if an entry says so."""
@@ -174,6 +174,14 @@ def _wildcards(name: str) -> list[str]:
     """`*.b.c` and `*.c` for `a.b.c`, the longest first."""
     labels = name.split(".")
     return ["*." + ".".join(labels[start:]) for start in range(1, len(labels))]
+
+
+def _pattern(key: str) -> str:
+    """A key as names are looked for: in lower case, without the dot that may end a name."""
+    name, colon, port = key.lower().rpartition(":")
+    if colon and port.isdigit():
+        return f"{name.rstrip('.')}:{port}"
+    return key.lower().rstrip(".")
 
 
 def _endpoint(key: str, value: str) -> Endpoint:
