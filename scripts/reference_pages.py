@@ -120,8 +120,8 @@ def settings_page() -> str:
         "",
         "Order: defaults, then `crawl.toml` in the crawl directory, then the environment",
         "(`CRAWLSPACE_HOST__DELAY=2`), then the command line (`-s host.delay=2`). An unknown key is an error with a",
-        "suggestion. Where a setting may have no value, the word `none` says so. `crawlspace config show` prints what",
-        "is in effect; a crawl writes it into `effective.toml`.",
+        "suggestion. Where a setting may have no value, the word `none` says so. `crawlspace config show` prints",
+        "what is in effect; a crawl writes it into `effective.toml`.",
     ]
     section = ""
     for setting in described():
