@@ -32,7 +32,11 @@ _FORMAT: Final = 1
 _OLDEST_SQLITE: Final = (3, 37, 0)
 """STRICT tables; RETURNING is older."""
 _SLICE: Final = 8192
-"""Keys in one statement, so that what it sorts and gives back stays small; all slices of a call are one transaction."""
+"""Keys in one statement, so that what it sorts stays small; all slices of a call are one transaction."""
+_PAGE_BYTES_A_KEY_BYTE: Final = 256
+"""Pages of 4 KiB for keys of 16 bytes. Those of 8 are random throughout: each new one writes a page of its own, and
+small pages then made a third more offers a second."""
+_CHECKPOINT_PAGES: Final = 8_000
 _PRIMARY_CODE: Final = 0xFF
 
 
@@ -49,7 +53,10 @@ class DiskSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """What can be set about a seen-set on disk."""
 
     cache_mb: Annotated[
-        int, msgspec.Meta(description="Memory for pages of the file, in MiB; more is faster once the file is larger.", ge=1)
+        int,
+        msgspec.Meta(
+            description="Memory for pages of the file, in MiB; more is faster once the file is larger.", ge=1
+        ),
     ] = 64
     durability: Annotated[
         Literal["normal", "full"],
@@ -71,7 +78,7 @@ class DiskSeenSet:
         self._path = os.fspath(path)
         self._lock = Lock()
         with _translated(self._path):
-            self._connection = _opened(self._path, settings or DiskSettings())
+            self._connection = _opened(self._path, key_bytes, settings or DiskSettings())
             try:
                 self._known = _prepared(self._connection, self._path, key_bytes)
             except BaseException:
@@ -99,7 +106,7 @@ class DiskSeenSet:
         """Whether a key is there, without adding it."""
         checked(key, self._key_bytes)
         with self._lock, _translated(self._path):
-            return self._connection.execute(_HOLDS, (key,)).fetchone() == (1,)
+            return bool(self._connection.execute(_HOLDS, (key,)).fetchone()[0])
 
     def __len__(self) -> int:
         """How many keys are there."""
@@ -143,7 +150,7 @@ class DiskSeenSet:
         return answers
 
 
-def _opened(path: str, settings: DiskSettings) -> sqlite3.Connection:
+def _opened(path: str, key_bytes: int, settings: DiskSettings) -> sqlite3.Connection:
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
         wanted = ".".join(map(str, _OLDEST_SQLITE))
         raise UsageError(f"SQLite {wanted} or newer is needed, this Python has {sqlite3.sqlite_version}")
@@ -152,10 +159,12 @@ def _opened(path: str, settings: DiskSettings) -> sqlite3.Connection:
         f"file:{quote(path)}?mode=rwc", timeout=0, isolation_level=None, check_same_thread=False, uri=True
     )
     for pragma in (
-        "page_size = 4096",
+        f"page_size = {_PAGE_BYTES_A_KEY_BYTE * key_bytes}",
         "locking_mode = EXCLUSIVE",
         f"cache_size = {-1024 * settings.cache_mb}",
         "temp_store = MEMORY",
+        f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+        f"synchronous = {settings.durability}",
         "trusted_schema = OFF",
         "cell_size_check = ON",
     ):
@@ -172,9 +181,14 @@ def _prepared(connection: sqlite3.Connection, path: str, key_bytes: int) -> int:
     if have > _FORMAT:
         raise UsageError(f"{path} has format {have}, this version knows {_FORMAT}", hint="use a newer crawlspace")
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    ...
-    return 0
+    if have < _FORMAT:
+        connection.executescript(_SCHEMA)
+    with _writing(connection):
+        connection.execute(_BEGIN, (key_bytes,))
+        held, known = connection.execute(_FACTS).fetchone()
+    if held != key_bytes:
+        raise UsageError(f"{path} has keys of {held} bytes, not {key_bytes}")
+    return int(known)
 
 
 @contextmanager
@@ -188,3 +202,30 @@ def _writing(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """SQLite's errors as ours, with what a person can do; the cause stays attached."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _in_our_words(error, path) from error
+
+
+def _in_our_words(error: sqlite3.Error, path: str) -> CrawlspaceError:
+    if isinstance(error, sqlite3.ProgrammingError):
+        return UsageError(f"{path} is closed")
+    match getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE:
+        case sqlite3.SQLITE_FULL:
+            return DiskFull(hint=f"free some space for {path}, then open it again")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return UsageError(f"{path} cannot be written", hint="is the disk or the file read-only?")
+        case sqlite3.SQLITE_CANTOPEN:
+            return UsageError(f"{path} cannot be opened", hint="does its directory exist, and may you use it?")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreError(f"{path} is open already", hint="one process at a time; close it there first")
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return StoreDamaged(f"{path} is damaged or no seen-set: {error}", hint="restore it from a backup")
+        case _:
+            return StoreError(f"{path}: {error}")

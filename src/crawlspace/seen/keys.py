@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from crawlspace.errors import UsageError
 
@@ -45,7 +45,7 @@ def end_to_end(keys: Keys, key_bytes: int) -> bytes:
     try:
         view = memoryview(keys)  # type: ignore[arg-type]
     except TypeError:
-        return _joined(list(keys), key_bytes)
+        return _joined(list(cast(Sequence[bytes], keys)), key_bytes)
     if "O" in view.format:
         raise UsageError("an array of Python objects has no keys in it, only their addresses")
     packed = view.tobytes()

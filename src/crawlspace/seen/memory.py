@@ -1,4 +1,4 @@
-"""The seen-set in memory: packed keys, 9 to 12 bytes for one of 8 and twice that for one of 16, at any size.
+"""The seen-set in memory: packed keys, 10 to 12.5 bytes for one of 8 and twice that for one of 16.
 
 With numpy a batch costs a fraction of a microsecond a key. Without it, or for keys that come one at a time, plain
 Python does the same on the same memory and takes some microseconds.
@@ -20,7 +20,7 @@ _ONE_BY_ONE = 32
 class MemorySeenSet:
     """A `SeenSet` that lives as long as its process.
 
-    Grows by a quarter when it is 85 % full, in place. The call that makes it grow takes longer: about a tenth of a
+    Grows by a quarter when it is 80 % full, in place. The call that makes it grow takes longer: about a tenth of a
     second for each million keys with numpy, some seconds without.
     """
 

@@ -22,6 +22,8 @@ SLICE: Final = 1 << 14
 _CHUNK: Final = 1 << 12
 """Buckets moved in one go while the table grows."""
 _TWO_BYTES: Final = (1 << 16) - 1
+_EIGHT_ONES: Final = np.uint64(0x0101010101010101)
+_TOP_BYTE: Final = np.uint64(56)
 _HALF: Final = np.uint64(32)
 
 
@@ -36,9 +38,13 @@ class _Keys(NamedTuple):
 
     def sorted(self) -> Places:
         """The order in which they rise; equal ones stay in their own."""
-        if self.second is None:
-            return np.argsort(self.first, kind="stable")
-        return np.lexsort((self.second, self.first))
+        order = np.argsort(self.first, kind="stable")
+        if self.second is not None:
+            first, second = self.first[order], self.second[order]
+            # Hardly ever: two keys of which one word is the same.
+            if np.any((first[1:] == first[:-1]) & (second[1:] != second[:-1])):
+                return np.lexsort((self.second, self.first))
+        return order
 
     def differ_from_the_one_before(self) -> Answers:
         """For keys in order: False for each repeat."""
@@ -79,11 +85,12 @@ class _View:
     def _look(self, keys: _Keys, at: Places) -> tuple[Answers, Places]:
         """Which keys are in these buckets of theirs, and the places of those to be sought in the next one."""
         rows = self.first.take(at, axis=0)
-        same = rows == keys.first[:, None]
+        hit = _any(rows == keys.first[:, None])
         if self.second is not None and keys.second is not None:
-            same &= self.second.take(at, axis=0) == keys.second[:, None]
-        # Eight answers lie side by side in a word that is 0 when all are no.
-        hit = same.view(np.uint64)[:, 0] != 0
+            maybe = np.flatnonzero(hit)
+            same = rows[maybe] == keys.first[maybe, None]
+            same &= self.second.take(at[maybe], axis=0) == keys.second[maybe, None]
+            hit[maybe] = _any(same)
         return hit, np.flatnonzero(~hit & (rows[:, -1] != 0))
 
     def place(self, keys: _Keys, at: Places, *, around: bool) -> _Keys:
@@ -93,8 +100,7 @@ class _View:
         while len(keys.first):
             order = np.argsort(at, kind="stable")
             keys, at = keys.only(order), at[order]
-            used = np.count_nonzero(self.first.take(at, axis=0), axis=1)
-            slots = used + np.arange(len(at)) - np.searchsorted(at, at)
+            slots = _filled(self.first.take(at, axis=0)) + _ranks(at)
             fits = slots < SLOTS
             self._write(keys.only(fits), at[fits], slots[fits])
             keys, at = keys.only(~fits), at[~fits] + 1
@@ -203,6 +209,26 @@ def _in_order(keys: _Keys, homes: Places) -> tuple[_Keys, Places]:
     near = homes - homes.min()
     order = np.argsort(near.astype(np.uint16) if near.max() <= _TWO_BYTES else near, kind="stable")
     return keys.only(order), homes[order]
+
+
+def _any(same: Answers) -> Answers:
+    """Which rows of eight answers have a yes: side by side they are a word that is 0 when all are no."""
+    found: Answers = same.view(np.uint64)[:, 0] != 0
+    return found
+
+
+def _filled(rows: Words) -> Places:
+    """How many slots of each row are used: of eight bytes that are 0 or 1, a product's top byte is the sum."""
+    together: Words = (rows != 0).view(np.uint64)[:, 0]
+    return (together * _EIGHT_ONES >> _TOP_BYTE).astype(np.intp)
+
+
+def _ranks(at: Places) -> Places:
+    """For places in order: how many before each are the same."""
+    count = np.arange(len(at))
+    begins = np.ones(len(at), np.bool_)
+    np.not_equal(at[1:], at[:-1], out=begins[1:])
+    return count - np.maximum.accumulate(np.where(begins, count, 0))
 
 
 def _together(parts: list[_Keys]) -> _Keys:
