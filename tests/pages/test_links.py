@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlspace.exchange import Headers
-from crawlspace.pages.links import DECLARATIONS, NOFRAMES, TEXT_LIMIT, Page, PageSettings, is_html, read_page
+from crawlspace.pages.links import (
+    DECLARATIONS,
+    NOFRAMES,
+    TEXT_LIMIT,
+    Page,
+    PageSettings,
+    is_html,
+    read_page,
+)
 from crawlspace.types import Address, Link, Relation
 from crawlspace.urls import CONSERVATIVE, Identity
 

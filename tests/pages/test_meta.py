@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlspace.exchange import Headers
-from crawlspace.pages.meta import Directives, Refresh, header_links, read_directives, read_refresh
+from crawlspace.pages.meta import Directives, Refresh, header_links, read_directives, read_refresh, read_reservation
 
 DATA = Path(__file__).parent.parent / "data" / "html-links"
 
@@ -85,3 +85,33 @@ def test_no_text_is_too_odd_to_be_read(text: str) -> None:
     refresh = read_refresh(text)
     assert refresh is None or refresh.delay >= 0
     assert read_directives([text], "x") in [Directives(a, b) for a in (True, False) for b in (True, False)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "noai", "noimageai"),
+    [
+        (["noai"], True, False),
+        (["NOAI, noimageai"], True, True),
+        (["otherbot: noai"], False, False),
+        (["crawlspace: noimageai"], False, True),
+        (["none"], False, False),
+    ],
+)
+def test_opt_outs_from_training_are_read(texts: list[str], noai: bool, noimageai: bool) -> None:
+    directives = read_directives(texts, "crawlspace")
+    assert (directives.noai, directives.noimageai) == (noai, noimageai)
+
+
+@pytest.mark.parametrize(
+    ("reserved", "policies", "expected"),
+    [
+        ([], [], (None, "")),
+        (["1"], ["https://a.test/terms"], (True, "https://a.test/terms")),
+        ([" 0 "], ["", " /terms "], (False, "/terms")),
+        (["yes", "1", "0"], [], (True, "")),
+    ],
+)
+def test_a_reservation_of_rights_is_read(
+    reserved: list[str], policies: list[str], expected: tuple[bool | None, str]
+) -> None:
+    assert read_reservation(reserved, policies) == expected

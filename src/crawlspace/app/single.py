@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crawlspace.app.contact import require_contact
+from crawlspace.app.robots import fetched_rules, robots_of
 from crawlspace.clock import SystemClock
 from crawlspace.errors import UsageError
-from crawlspace.exchange import FetchRequest, FetchResult, RobotsVerdict
+from crawlspace.exchange import FetchRequest, FetchResult
 from crawlspace.fetch.http import HttpFetcher
 from crawlspace.observe.printable import printable
-from crawlspace.pages.robots import RobotsRules, judge
+from crawlspace.pages.robots import RobotsDecision
 from crawlspace.settings import Settings
 from crawlspace.types import Unusable
 from crawlspace.urls import Identity, origin_of, policy_from
@@ -38,20 +39,15 @@ async def fetch_one(text: str, settings: Settings) -> Answered:
         settings.fetch, settings.network, clock, user_agent=settings.agent(), public=bool(settings.contact)
     )
     try:
-        allowed, rule = True, "robots.obey is off"
+        decision = RobotsDecision(True, "robots.obey is off")
         if settings.robots.obey:
-            allowed, rule = await _ask_robots(fetcher, address.fetch_url, settings, clock)
-        result = await fetcher.fetch(FetchRequest(address.fetch_url)) if allowed else None
-        return Answered(address.fetch_url, rule, result)
+            decision = await _ask_robots(fetcher, address.fetch_url, settings, clock)
+        result = await fetcher.fetch(FetchRequest(address.fetch_url)) if decision.allowed else None
+        return Answered(address.fetch_url, decision.rule, result)
     finally:
         await fetcher.close()
 
 
-async def _ask_robots(fetcher: HttpFetcher, url: str, settings: Settings, clock: SystemClock) -> tuple[bool, str]:
-    origin = origin_of(url)
-    result = await fetcher.fetch(FetchRequest(f"{origin}/robots.txt"))
-    file = judge(result, origin, clock.now(), settings.robots)
-    if file.verdict is RobotsVerdict.RULES:
-        decision = RobotsRules(file.text, settings.product()).check(url)
-        return decision.allowed, decision.rule
-    return file.verdict is RobotsVerdict.ALLOW_ALL, file.detail or str(file.verdict)
+async def _ask_robots(fetcher: HttpFetcher, url: str, settings: Settings, clock: SystemClock) -> RobotsDecision:
+    results = await fetched_rules(fetcher, url, settings, clock)
+    return robots_of(results[-1], origin_of(url), settings.product(), settings, clock.now()).check(url)

@@ -4,7 +4,7 @@ Bytes first: every capture of a group is appended to the archive and flushed. On
 claims its links and moves its hosts on, in one transaction. A crash before that call leaves expired leases and at
 worst copies in the archive that no URL points to.
 
-One cadence: a group closes at 300 pages, at 0.5 s, at 32 MiB, or at once when no fetch is running.
+One cadence: a group closes at 300 pages, at 0.5 s, at 32 MiB, at 20,000 links, or at once when no fetch is running.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import assert_never
 from crawlspace import events
 from crawlspace.clock import Clock
 from crawlspace.engine.recent import Recent
+from crawlspace.engine.space import Space
 from crawlspace.errors import ArchiveSuspect, DiskFull
 from crawlspace.exchange import Capture
 from crawlspace.ports import Archive, Frontier
@@ -38,9 +39,10 @@ from crawlspace.types import (
 GROUP_ITEMS = 300
 GROUP_SECONDS = 0.5
 GROUP_BYTES = 32 << 20
-SPACE_CHECK_SECONDS = 5.0
+GROUP_CLAIMS = 20_000
 SUSPECT_TRIES = 3
 APPENDS_PER_BREATH = 16
+_COMMIT = "commit"
 
 
 @dataclass(slots=True)
@@ -63,6 +65,7 @@ class Basket:
         self._is_idle = is_idle
         self._items: list[Item] = []
         self._bytes = 0
+        self._claims = 0
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -77,7 +80,8 @@ class Basket:
             await self._room.wait()
         self._items.append(item)
         self._bytes += item.size
-        if len(self._items) >= 2 * GROUP_ITEMS or self._bytes >= 2 * GROUP_BYTES:
+        self._claims += len(item.claims)
+        if self._is_full(2):
             self._room.clear()
         if len(self._items) == 1 or self._is_full() or self._is_idle():
             self._wake.set()
@@ -98,8 +102,10 @@ class Basket:
             self._wake.clear()
             await self._wake.wait()
         await self._fill()
-        group, self._items = self._items[:GROUP_ITEMS], self._items[GROUP_ITEMS:]
+        end = self._end_of_group()
+        group, self._items = self._items[:end], self._items[end:]
         self._bytes = sum(item.size for item in self._items)
+        self._claims = sum(len(item.claims) for item in self._items)
         self._room.set()
         return group
 
@@ -114,8 +120,22 @@ class Basket:
         finally:
             timer.cancel()
 
-    def _is_full(self) -> bool:
-        return len(self._items) >= GROUP_ITEMS or self._bytes >= GROUP_BYTES
+    def _end_of_group(self) -> int:
+        """How many items the next group has: never more links than fit, unless one item alone has them."""
+        claims = 0
+        for place, item in enumerate(self._items[:GROUP_ITEMS]):
+            claims += len(item.claims)
+            if claims > GROUP_CLAIMS and place:
+                return place
+        return min(len(self._items), GROUP_ITEMS)
+
+    def _is_full(self, groups: int = 1) -> bool:
+        """Whether what waits fills as many groups."""
+        return (
+            len(self._items) >= groups * GROUP_ITEMS
+            or self._bytes >= groups * GROUP_BYTES
+            or self._claims >= groups * GROUP_CLAIMS
+        )
 
 
 class Committer:
@@ -127,18 +147,17 @@ class Committer:
         self._frontier = frontier
         self._archive = archive
         self._recent = recent
-        self._clock = clock
         self._watch = watch
+        self.space = Space(clock, watch)
         self.progress = asyncio.Event()
         """Set after every settled group: the frontier may have something new to lease."""
-        self.stopping = False
-        """While waiting for disk space, give up instead of waiting longer."""
+        self.released: Callable[[int], None] = _ignore
+        """Told the token of each lease that was given back: until then it must be kept alive."""
         self.stale = 0
         """Settlements that came too late: their lease had gone to somebody else."""
         self.bytes = 0
         """Response bytes settled in this run."""
         self._committing = False
-        self._paused = False
 
     async def run(self, basket: Basket) -> None:
         """Until the basket is closed and empty."""
@@ -153,6 +172,10 @@ class Committer:
         """True while something handed over is not settled yet."""
         return self._committing or len(basket) > 0
 
+    def is_paused(self) -> bool:
+        """True while nothing can be stored, for want of space."""
+        return self.space.is_short(_COMMIT)
+
     async def _commit(self, group: list[Item]) -> None:
         pointers: list[Pointer | None] | None = None
         suspects = 0
@@ -161,10 +184,10 @@ class Committer:
                 if pointers is None:
                     pointers = await self._store(group)
                 await self._settle(group, pointers)
-                self._resume()
+                self.space.found(_COMMIT)
                 return
             except DiskFull as full:
-                await self._wait_for_space(full)
+                await self.space.wait(_COMMIT, full)
             except ArchiveSuspect as suspect:
                 suspects += 1
                 if suspects >= SUSPECT_TRIES:
@@ -196,24 +219,16 @@ class Committer:
         answers = await self._frontier.settle(settlements, claims)
         self._recent.commit(claims)
         for settlement, answer in zip(settlements, answers, strict=True):
+            if isinstance(settlement, Released):
+                self.released(settlement.token)
             if answer is Answer.STALE:
                 self.stale += 1
             elif answer is Answer.SETTLED and not isinstance(settlement, Released):
                 self._watch(_seen(settlement))
 
-    async def _wait_for_space(self, full: DiskFull) -> None:
-        if not self._paused:
-            self._paused = True
-            self._watch(events.Paused(str(full)))
-        if not self.stopping:
-            await self._clock.sleep(SPACE_CHECK_SECONDS)
-        if self.stopping:
-            raise full
 
-    def _resume(self) -> None:
-        if self._paused:
-            self._paused = False
-            self._watch(events.Resumed())
+def _ignore(_token: int) -> None:
+    """Nobody asks."""
 
 
 def _with_pointer(settlement: Settlement, pointer: Pointer | None) -> Settlement:

@@ -14,8 +14,10 @@ from msgspec import Meta, Struct, field
 
 from crawlspace import events
 from crawlspace.engine.commit import Committer
+from crawlspace.engine.control import Controller
 from crawlspace.engine.sweep import Sweeper
 from crawlspace.engine.visit import Run, Visit
+from crawlspace.errors import DiskFull
 from crawlspace.events import Ending
 from crawlspace.ports import Frontier
 from crawlspace.states import UrlState
@@ -25,6 +27,9 @@ LEASE_MS = 120_000
 VISIT_MS = 30_000
 URLS_PER_HOST = 300
 IDLE_SECONDS = 3600.0
+RACE_SECONDS = 0.05
+"""Wait when something was due and others had it first, or the store's clock is ahead of ours."""
+_LEASE = "lease"
 
 
 class ConcurrencySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -69,12 +74,19 @@ class CrawlSettings:
 class Crawl:
     """One run over a frontier, from start or resume to its end."""
 
-    def __init__(self, frontier: Frontier, committer: Committer, run: Run, settings: CrawlSettings) -> None:
+    def __init__(
+        self, frontier: Frontier, committer: Committer, run: Run, settings: CrawlSettings, controller: Controller
+    ) -> None:
+        self._controller = controller
         self._frontier = frontier
         self._committer = committer
         self._run = run
         self._settings = settings
         self._visits: dict[asyncio.Task[None], Visit] = {}
+        self._held: dict[int, Visit] = {}
+        """Visits by token until their release is settled, however long that takes: their leases are kept alive."""
+        self._sweeper = Sweeper(frontier, run.clock, LEASE_MS, self._held.values)
+        committer.released = self._forget
         self._ending: Ending | None = None
         self._failure: BaseException | None = None
         self._bytes_left: int | None = None
@@ -84,29 +96,30 @@ class Crawl:
         if self._ending is None:
             self._ending = ending
         self._run.stopping = True
-        self._committer.stopping = True
+        self._committer.space.stopping = True
         self._committer.progress.set()
 
     async def run(self) -> Ending:
         """Crawl until nothing is left, a budget is used up, or `stop` is called."""
         await self._open_budgets()
-        sweeper = Sweeper(self._frontier, self._run.clock, LEASE_MS, self._visits.values)
         loop = asyncio.get_running_loop()
         commits = asyncio.create_task(self._committer.run(self._run.basket), name="commit")
         commits.add_done_callback(self._part_ended)
-        sweeps = asyncio.create_task(sweeper.run(), name="sweep")
+        sweeps = asyncio.create_task(self._sweeper.run(), name="sweep")
         sweeps.add_done_callback(self._part_ended)
+        controls = asyncio.create_task(self._controller.run(), name="control")
+        controls.add_done_callback(self._part_ended)
         seconds = self._settings.budget.seconds
         alarm = loop.call_later(seconds, self.stop, Ending.BUDGET) if seconds is not None else None
         try:
             await self._drive()
-            await self._finish_visits()
+            await self._finish_visits(commits)
             self._run.basket.close()
             await asyncio.wait([commits])
         finally:
             if alarm is not None:
                 alarm.cancel()
-            await _end([*self._visits, sweeps, commits])
+            await _end([*self._visits, sweeps, controls, commits])
         if self._failure is not None:
             raise self._failure
         return await self._how_it_ended()
@@ -125,11 +138,16 @@ class Crawl:
                 self.stop(Ending.BUDGET)
                 return
             self._committer.progress.clear()
-            leased = await self._lease()
-            if leased:
+            if self._committer.is_paused():
+                # What cannot be stored need not be fetched.
+                await self._wait(None)
+                continue
+            if await self._lease():
                 continue
             due = await self._frontier.next_due()
             if due is None and not self._visits and not self._committer.pending(self._run.basket):
+                if await self._controller.finish(lambda: self._run.stopping):
+                    continue
                 return
             await self._wait(due)
 
@@ -147,29 +165,50 @@ class Crawl:
             urls = max(1, min(urls, self._run.pages_left))
         asked = self._run.clock.monotonic()
         wish = Wish(self._settings.worker, room, urls, LEASE_MS, VISIT_MS)
-        leases = await self._frontier.lease(wish)
+        space = self._committer.space
+        try:
+            leases = await self._frontier.lease(wish)
+        except DiskFull as full:
+            await self._wait_for_space(full)
+            return 1
+        space.found(_LEASE)
         for lease in leases:
             visit = Visit(lease, self._run, asked + LEASE_MS / 1000)
             task = asyncio.create_task(visit.spend(), name=f"visit {lease.host.name}")
-            self._visits[task] = visit
+            self._visits[task] = self._held[lease.token] = visit
             task.add_done_callback(self._visit_ended)
         return len(leases)
+
+    async def _wait_for_space(self, full: DiskFull) -> None:
+        try:
+            await self._committer.space.wait(_LEASE, full)
+        except DiskFull:
+            # What failed before is what a person must know.
+            if self._failure is None:
+                raise
 
     async def _wait(self, due: int | None) -> None:
         """Until something was settled, a visit ended, or the frontier has something due."""
         timeout = IDLE_SECONDS
         room = self._settings.concurrency.hosts - len(self._visits)
         if due is not None and room > 0:
-            timeout = min(timeout, max(0.001, (due - self._run.clock.now()) / 1000))
+            left = (due - self._run.clock.now()) / 1000
+            if left <= 0 and await self._sweeper.once():
+                return
+            timeout = min(timeout, left if left > 0 else RACE_SECONDS)
         try:
             async with asyncio.timeout(timeout):
                 await self._committer.progress.wait()
         except TimeoutError:
             return
 
-    async def _finish_visits(self) -> None:
+    async def _finish_visits(self, commits: asyncio.Task[None]) -> None:
+        """Until all have handed over what they have; without a committer they never could."""
         while self._visits and self._failure is None:
-            await asyncio.wait(list(self._visits))
+            await asyncio.wait([*self._visits, commits], return_when=asyncio.FIRST_COMPLETED)
+
+    def _forget(self, token: int) -> None:
+        self._held.pop(token, None)
 
     def _visit_ended(self, task: asyncio.Task[None]) -> None:
         self._visits.pop(task, None)
@@ -179,7 +218,7 @@ class Crawl:
     def _part_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failure = self._failure or error
-            self._run.stopping = True
+            self._run.stopping = self._committer.space.stopping = True
             self._committer.progress.set()
 
     async def _how_it_ended(self) -> Ending:
@@ -189,7 +228,7 @@ class Crawl:
         parked = counts.states[UrlState.QUEUED]
         if parked:
             self._run.watch(
-                events.Warned(f"{parked} queued URLs wait on hosts that are parked, their budget used up")
+                events.Warned(f"{parked} queued URLs wait on hosts that are paused, or whose budget is used up")
             )
             return Ending.BUDGET
         return Ending.FINISHED

@@ -7,8 +7,10 @@ that marks it, no other task runs.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,12 +18,25 @@ from crawlspace.engine.recent import REFUSED, Recent
 from crawlspace.errors import UsageError
 from crawlspace.pages.links import Page
 from crawlspace.policy.priority import PrioritySettings, front_class
-from crawlspace.policy.scope import Scope
-from crawlspace.types import Address, Claim, QueuedUrl, Relation, RequestSpec, Unusable
+from crawlspace.policy.scope import BELONGINGS, Scope
+from crawlspace.ports import Ledger
+from crawlspace.types import (
+    Address,
+    Claim,
+    Link,
+    QueuedUrl,
+    Reason,
+    Relation,
+    RequestSpec,
+    Story,
+    Unusable,
+)
 from crawlspace.urls import Identity
 
 META_LIMIT = 1024
-FOLLOWED = frozenset({Relation.HYPERLINK, Relation.FRAME, Relation.REFRESH})
+FOLLOWED = frozenset({Relation.HYPERLINK, Relation.FRAME, Relation.REFRESH, Relation.HINT})
+WANTED = FOLLOWED | {Relation.REQUISITE}
+KEPT_BY_REDIRECTS = BELONGINGS | {Relation.SITEMAP_FILE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,18 @@ class Request:
         return text
 
 
+class Way(NamedTuple):
+    """How an address was found."""
+
+    relation: Relation
+    depth: int
+    front_class: int
+    parent: int | None = None
+    nofollow: bool = False
+    barred: bool = False
+    """The page that gave it asks that none of its links be followed."""
+
+
 @dataclass(slots=True)
 class Intake:
     """Turns text with its origin into claims. `scope` is replaced when the crawl's scope grows."""
@@ -68,6 +95,25 @@ class Intake:
     recent: Recent
     follow: bool = True
     """False when only the list given is fetched."""
+    obey_meta: bool = True
+    """Whether a page's wish that none of its links be followed holds."""
+    growth: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while the scope is replaced and written, so that no two changes take each other back."""
+
+    async def widen(self, ledger: Ledger, *seeds: Address) -> None:
+        """Draw the scope around these too; it is written before it is used."""
+        async with self.growth:
+            scope = self.scope.widen(*seeds)
+            if scope is not self.scope:
+                await ledger.note({"scope": scope.roots})
+                self.scope = scope
+
+    def refusal(self, url: QueuedUrl) -> Reason | None:
+        """Why the scope of now refuses a URL that was queued under another."""
+        address = self.identity.identify(url.url, request=url.request)
+        if isinstance(address, Unusable):
+            return Reason.URL_LENGTH
+        return self.scope.judge(address, depth=url.depth, hops=url.hops, relation=url.relation)
 
     def seeds(self, requests: Iterable[Request]) -> tuple[list[Claim], list[Unusable]]:
         """Claims for seeds, and those of them that are no URL we could fetch."""
@@ -95,17 +141,17 @@ class Intake:
 
     def page(self, page: Page, source: QueuedUrl) -> list[Claim]:
         """Claims for the links of a page; those held by the recent set are left out."""
-        if not self.follow:
-            return []
-        links = [link for link in page.links if link.relation in FOLLOWED]
+        links = self._wanted(page, source)
         addresses = self.identity.identify_many([link.url for link in links], page.base_url, encoding=page.charset)
+        barred = page.nofollow and self.obey_meta
         claims: list[Claim] = []
         taken: set[bytes] = set()
         for link, address in zip(links, addresses, strict=True):
             if isinstance(address, Unusable) or address.key in taken or address.key == source.key:
                 continue
             taken.add(address.key)
-            claim = self._linked(address, source, link.relation, nofollow=link.nofollow or page.nofollow)
+            way = self._way(source, link.relation)._replace(nofollow=link.nofollow or page.nofollow, barred=barred)
+            claim = self.found(address, way)
             if claim is not None:
                 claims.append(claim)
         return claims
@@ -118,43 +164,90 @@ class Intake:
             address = self.identity.identify(request.url, base, request=spec)
             if isinstance(address, Unusable):
                 continue
-            claim = self._linked(address, source, Relation.USER)
+            claim = self.found(address, self._way(source, Relation.USER))
             if claim is not None:
                 claims.append(claim._replace(label=request.label, meta=request.meta_text(), request=spec))
         return claims
 
+    def sitemap_files(self, texts: Iterable[str], base: str) -> list[Claim]:
+        """Claims for the sitemaps of a host, resolved against `base`."""
+        if not self.follow:
+            return []
+        way = Way(Relation.SITEMAP_FILE, 1, front_class(self.priority, 1, Relation.SITEMAP_FILE))
+        addresses = (self.identity.identify(text, base) for text in texts)
+        usable = {address.key: address for address in addresses if not isinstance(address, Unusable)}
+        return [claim for address in usable.values() if (claim := self.found(address, way)) is not None]
+
+    def lifted(self, story: Story, reason: Reason) -> Claim | None:
+        """The claim that undoes a URL's refusal for this reason; None when scope would refuse it now."""
+        address = self.identity.identify(story.url)
+        if isinstance(address, Unusable) or self.scope.judge(
+            address, depth=story.depth, hops=story.hops, relation=story.relation
+        ):
+            return None
+        best = front_class(self.priority, story.depth, story.relation)
+        return Claim(address, story.depth, story.hops, best, relation=story.relation, lifts=reason)
+
     def redirect(self, target: Address, source: QueuedUrl) -> Claim:
-        """The claim for a redirect's target, which has the depth, class and label of its source."""
+        """The claim for a redirect's target, which has the depth, class and label of its source.
+
+        What the source was wanted for, other than as a page, is still wanted of the target.
+        """
         hops = source.hops + 1
+        relation = source.relation if source.relation in KEPT_BY_REDIRECTS else Relation.REDIRECT
         return Claim(
             address=target,
             depth=source.depth,
             hops=hops,
             front_class=source.front_class,
             parent=source.id,
-            relation=Relation.REDIRECT,
+            relation=relation,
             label=source.label,
             meta=source.meta,
-            refusal=self.scope.judge(target, depth=source.depth, hops=hops, relation=Relation.REDIRECT),
+            refusal=self.scope.judge(target, depth=source.depth, hops=hops, relation=relation),
             seed_host=self.scope.is_seed_host(target),
         )
 
-    def _linked(
-        self, address: Address, source: QueuedUrl, relation: Relation, *, nofollow: bool = False
-    ) -> Claim | None:
+    def _wanted(self, page: Page, source: QueuedUrl) -> list[Link]:
+        """Links that are claimed; of what only belongs to a page none, but what its style sheet loads.
+
+        What belongs to a page comes with it, also where links are not followed.
+        """
+        if source.relation not in BELONGINGS or self._is_page(source):
+            wanted = WANTED if self.follow else BELONGINGS
+            return [link for link in page.links if link.relation in wanted]
+        if page.is_style and source.relation is Relation.REQUISITE:
+            return [link._replace(relation=Relation.STYLED) for link in page.links]
+        return []
+
+    def _is_page(self, source: QueuedUrl) -> bool:
+        """Whether the crawl would also have followed a link to it."""
+        address = self.identity.identify(source.url)
+        if isinstance(address, Unusable):
+            return False
+        verdict = self.scope.judge(address, depth=source.depth, hops=source.hops, relation=Relation.HYPERLINK)
+        return verdict is None
+
+    def _way(self, source: QueuedUrl, relation: Relation) -> Way:
+        """One link further than the page it is on."""
         depth = source.depth + 1
-        best = front_class(self.priority, depth, relation)
-        if self.recent.holds(address.key, best, depth):
+        return Way(relation, depth, front_class(self.priority, depth, relation), source.id)
+
+    def found(self, address: Address, way: Way) -> Claim | None:
+        """The claim for an address that was found this way; None when the recent set holds it."""
+        if self.recent.holds(address.key, way.front_class, way.depth):
             return None
-        refusal = self.scope.judge(address, depth=depth, hops=0, relation=relation, nofollow=nofollow)
+        refusal = self.scope.judge(address, depth=way.depth, hops=0, relation=way.relation, nofollow=way.nofollow)
+        if refusal is None and way.barred:
+            refusal = Reason.NOFOLLOW
         if refusal is not None and self.recent.holds(address.key, *REFUSED):
             return None
         return Claim(
             address=address,
-            depth=depth,
-            front_class=best,
-            parent=source.id,
-            relation=relation,
+            depth=way.depth,
+            front_class=way.front_class,
+            parent=way.parent,
+            relation=way.relation,
             refusal=refusal,
             seed_host=self.scope.is_seed_host(address),
         )

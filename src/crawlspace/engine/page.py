@@ -9,6 +9,7 @@ import msgspec
 from crawlspace.engine.intake import Request
 from crawlspace.exchange import FetchResult
 from crawlspace.pages.encoding import decode
+from crawlspace.pages.links import LinkContext
 from crawlspace.pages.links import Page as ReadPage
 from crawlspace.types import QueuedUrl
 
@@ -68,6 +69,16 @@ class Page:
     def links(self) -> list[str]:
         """Links as they stand in the page."""
         return [link.url for link in self._read.links]
+
+    @property
+    def contexts(self) -> list[LinkContext]:
+        """What surrounds each of `links`, in the same order; empty unless `discovery.context` is on."""
+        return list(self._read.contexts)
+
+    @property
+    def declared(self) -> ReadPage:
+        """All that was read of the page, its opt-outs and its base address included."""
+        return self._read
 
     @property
     def label(self) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
 from crawlspace import events
@@ -17,13 +17,27 @@ from crawlspace.content.digest import body_digest
 from crawlspace.engine.commit import Item
 from crawlspace.engine.intake import Intake
 from crawlspace.engine.page import Handler, Page
+from crawlspace.engine.sitemaps import Announced
+from crawlspace.errors import StoreError
 from crawlspace.exchange import Capture, FetchResult
 from crawlspace.pages.links import PageSettings, read_page
+from crawlspace.pages.sitemap import looks_like_sitemap
 from crawlspace.policy.decide import Case, decide, widens_scope
 from crawlspace.policy.outcome import REDIRECT_LOOP, Kind, Outcome, dead_end
 from crawlspace.policy.retry import RetrySettings
 from crawlspace.ports import Ledger
-from crawlspace.types import Address, Claim, Evidence, ProcessingFailed, QueuedUrl, Reason, Unusable
+from crawlspace.types import (
+    Address,
+    Claim,
+    Evidence,
+    Finished,
+    ProcessingFailed,
+    QueuedUrl,
+    Reason,
+    Relation,
+    Settlement,
+    Unusable,
+)
 
 DETAIL_LIMIT = 500
 MIME_LIMIT = 100
@@ -54,26 +68,56 @@ class Reader:
     watch: events.Watcher
     handler: Handler | None = None
 
-    async def read(self, spent: Spent) -> Item:
-        """The item for one spent URL."""
+    async def items(self, spent: Spent) -> AsyncIterator[Item]:
+        """The items for one spent URL: what a sitemap announces in parts, and last the one that settles it."""
+        if not self._announces(spent):
+            yield await self.read(spent)
+            return
+        announced = Announced(self.intake, self.ledger, spent.url, spent.results[-1], self.clock.now())
+        failure: str | None = None
+        try:
+            async for claims in announced.claims():
+                yield Item(claims=claims)
+        except StoreError:
+            raise
+        except Exception as error:  # whatever a file does to us is kept, and stops nothing
+            failure = _told(error)
+        yield await self.read(spent, announced.detail, failure)
+
+    async def read(self, spent: Spent, told: str = "", failure: str | None = None) -> Item:
+        """The item that settles one spent URL; `told` and `failure` are what came of reading it so far."""
         captures = [capture_of(result) for result in spent.results if result.response_head]
         evidence = _evidence(spent.results)
-        outcome = spent.outcome
-        target: Address | None = None
-        claims: list[Claim] = []
-        if outcome.kind is Kind.REDIRECT:
-            target = self._target(spent)
-            if target is not None and target.key == spent.url.key:
-                outcome = dead_end(REDIRECT_LOOP)
-            elif target is not None:
-                claims = [await self._redirect(spent, target)]
-        elif outcome.kind is Kind.SUCCESS:
-            claims, failure = await self._page(spent.url, spent.results[-1])
+        if told:
+            evidence = replace(evidence, detail=told[:DETAIL_LIMIT])
+        case, claims = await self._case(spent, evidence)
+        settlement: Settlement = decide(case, self.clock.now(), self.chance, self.retry)
+        if isinstance(settlement, Finished):
+            # Also a page that broke off on its last try: half of its links are better than none.
+            if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
+                claims, failure = await self._page(spent.url, spent.results[-1])
             if failure is not None:
                 failed = replace(evidence, error="processing", detail=failure)
-                return Item(captures, ProcessingFailed(spent.token, spent.hid, spent.url, failed))
+                settlement = ProcessingFailed(spent.token, spent.hid, spent.url, failed)
+        return Item(captures, settlement, claims)
+
+    async def _case(self, spent: Spent, evidence: Evidence) -> tuple[Case, list[Claim]]:
+        """What is to be decided, and for a redirect the claim of its target."""
+        outcome = spent.outcome
+        target = self._target(spent) if outcome.kind is Kind.REDIRECT else None
+        claims: list[Claim] = []
+        if target is not None and target.key == spent.url.key:
+            outcome = dead_end(REDIRECT_LOOP)
+        elif target is not None:
+            claims = [await self._redirect(spent, target)]
         case = Case(spent.token, spent.hid, spent.url, outcome, evidence, target.fetch_url if target else None)
-        return Item(captures, decide(case, self.clock.now(), self.chance, self.retry), claims)
+        return case, claims
+
+    def _announces(self, spent: Spent) -> bool:
+        """Whether the answer is to be read as a sitemap: one that was wanted as such, or that shows itself as one."""
+        if spent.outcome.kind is not Kind.SUCCESS or not (self.pages.sitemaps and self.intake.follow):
+            return False
+        return spent.url.relation is Relation.SITEMAP_FILE or looks_like_sitemap(spent.results[-1].body)
 
     async def _page(self, url: QueuedUrl, result: FetchResult) -> tuple[list[Claim], str | None]:
         try:
@@ -103,9 +147,7 @@ class Reader:
 
     async def _widen(self, source: str, target: Address) -> None:
         """A seed that moved for good takes the crawl with it; the new root is written before it is used."""
-        scope = self.intake.scope.widen(target)
-        await self.ledger.note({"scope": scope.roots})
-        self.intake.scope = scope
+        await self.intake.widen(self.ledger, target)
         self.watch(events.ScopeWidened(source, target.fetch_url, target.host))
 
 

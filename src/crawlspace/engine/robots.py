@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from crawlspace.clock import Clock
+from crawlspace.engine.intake import Intake
+from crawlspace.errors import DiskFull
 from crawlspace.exchange import FetchResult, RobotsFile, RobotsVerdict
 from crawlspace.pages.robots import RobotsDecision, RobotsRules, RobotsSettings, judge
 from crawlspace.ports import Ledger
-from crawlspace.types import Unusable
-from crawlspace.urls import Identity
+from crawlspace.types import Claim, Reason, Unusable, host_id
+from crawlspace.urls import Identity, origin_of
 
 KEPT = 4096
 KEPT_TEXT = 32 << 20
+REJUDGED = 500
+"""Refused URLs that are looked at in one batch when an origin's rules have changed."""
 
 Fetch = Callable[[str], Awaitable[FetchResult]]
 """Fetches a URL at the pace of its host."""
@@ -31,6 +36,8 @@ class Robots:
 
     file: RobotsFile
     rules: RobotsRules | None
+    changed: bool = False
+    """The origin had other rules before: what those forbade may be allowed now."""
 
     @property
     def defers(self) -> bool:
@@ -85,27 +92,38 @@ class RobotsGate:
                 self._locks.pop(origin, None)
 
     async def _load(self, origin: str, fetch: Fetch) -> Robots:
-        (file,) = await self._ledger.robots([origin])
+        (stored,) = await self._ledger.robots([origin])
+        file = stored
         if file is None or file.expires_at <= self._clock.now():
-            result = await self._request(origin, fetch)
-            file = judge(result, origin, self._clock.now(), self._settings)
-            await self._ledger.keep_robots([file])
+            results = await ask_for_rules(origin, fetch, self._identity, self._settings.max_redirects)
+            file = judge(results[-1], origin, self._clock.now(), self._settings)
+            # On a full disk the answer holds for this run alone.
+            with suppress(DiskFull):
+                await self._ledger.keep_robots([file])
         rules = RobotsRules(file.text, self._product) if file.verdict is RobotsVerdict.RULES else None
-        robots = Robots(file, rules)
+        changed = stored is not None and (stored.verdict, stored.text) != (file.verdict, file.text)
+        robots = Robots(file, rules, changed)
         self._remember(origin, robots)
         return robots
 
-    async def _request(self, origin: str, fetch: Fetch) -> FetchResult:
-        result = await fetch(f"{origin}/robots.txt")
-        for _ in range(self._settings.max_redirects):
-            location = result.headers.get("location")
-            if not (300 <= result.status < 400 and location):
-                break
-            target = self._identity.identify(location, result.url)
-            if isinstance(target, Unusable):
-                break
-            result = await fetch(target.fetch_url)
-        return result
+    async def allowed_again(self, robots: Robots, intake: Intake) -> AsyncIterator[list[Claim]]:
+        """Claims for URLs that the origin's former rules forbade and the new ones allow, in batches.
+
+        Scope is asked again too: it may have changed since they were claimed.
+        """
+        origin = robots.file.origin
+        front = self._identity.identify(f"{origin}/")
+        if isinstance(front, Unusable):
+            return
+        after = 0
+        while stories := await self._ledger.refused(host_id(front.key), Reason.ROBOTS, after, REJUDGED):
+            after = stories[-1].id
+            asked = (story for story in stories if origin_of(story.url) == origin)
+            yield [
+                claim
+                for story in asked
+                if robots.check(story.url).allowed and (claim := intake.lifted(story, Reason.ROBOTS)) is not None
+            ]
 
     def _remember(self, origin: str, robots: Robots) -> None:
         before = self._cache.pop(origin, None)
@@ -114,3 +132,18 @@ class RobotsGate:
         while len(self._cache) > KEPT or (self._text > KEPT_TEXT and len(self._cache) > 1):
             _, dropped = self._cache.popitem(last=False)
             self._text -= len(dropped.file.text)
+
+
+async def ask_for_rules(origin: str, fetch: Fetch, identity: Identity, max_redirects: int) -> list[FetchResult]:
+    """The answers to an origin's /robots.txt: each but the last is a redirect to the next."""
+    results = [await fetch(f"{origin}/robots.txt")]
+    for _ in range(max_redirects):
+        result = results[-1]
+        location = result.headers.get("location")
+        if not (300 <= result.status < 400 and location):
+            break
+        target = identity.identify(location, result.url)
+        if isinstance(target, Unusable):
+            break
+        results.append(await fetch(target.fetch_url))
+    return results

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from crawlspace.clock import Clock
 from crawlspace.engine.visit import Visit
+from crawlspace.errors import DiskFull
 from crawlspace.ports import Frontier
 
 RENEW_SECONDS = 30.0
@@ -28,8 +29,15 @@ class Sweeper:
             await self._clock.sleep(RENEW_SECONDS)
             await self.once()
 
-    async def once(self) -> None:
-        """One round: renew first, so that a slow round never takes back what is in use."""
+    async def once(self) -> int:
+        """One round; how many leases were taken back. A full disk makes it a round for nothing."""
+        try:
+            return await self._round()
+        except DiskFull:
+            return 0
+
+    async def _round(self) -> int:
+        """Renew first, so that a slow round never takes back what is in use."""
         visits = [visit for visit in self._visits() if not visit.lost]
         if visits:
             asked = self._clock.monotonic()
@@ -39,4 +47,4 @@ class Sweeper:
                     visit.fence = asked + self._ttl_ms / 1000
                 else:
                     visit.lost = True
-        await self._frontier.reclaim()
+        return await self._frontier.reclaim()

@@ -8,6 +8,7 @@ stalls a host. A turn outlives the visit for a while, so that a robots.txt fetch
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from crawlspace.clock import Clock
 
@@ -57,7 +58,8 @@ class Turn:
 class Turns:
     """The turns of the hosts this process has to do with, bounded by forgetting idle ones."""
 
-    def __init__(self, clock: Clock, concurrency: int = 1) -> None:
+    def __init__(self, clock: Clock, concurrency: Callable[[str], int] = lambda host: 1) -> None:  # noqa: ARG005
+        """`concurrency` says how many requests may be open to a host at once."""
         self._clock = clock
         self._concurrency = concurrency
         self._turns: dict[str, Turn] = {}
@@ -68,5 +70,5 @@ class Turns:
         if turn is None:
             if len(self._turns) >= KEPT:
                 self._turns = {name: kept for name, kept in self._turns.items() if not kept.idle()}
-            turn = self._turns[host] = Turn(self._clock, self._concurrency)
+            turn = self._turns[host] = Turn(self._clock, self._concurrency(host))
         return turn

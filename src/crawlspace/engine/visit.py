@@ -8,6 +8,7 @@ answer, or has to wait longer than a lease is worth holding; what is unspent the
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass, field, replace
 
 from crawlspace import events
@@ -21,9 +22,9 @@ from crawlspace.pages.robots import RobotsSettings
 from crawlspace.policy import pace as pacing
 from crawlspace.policy.decide import robots_refusal
 from crawlspace.policy.outcome import Kind, Outcome, classify
-from crawlspace.policy.pace import HostSettings
+from crawlspace.policy.pace import Breaker, HostSettings, Treatment
 from crawlspace.ports import Fetcher
-from crawlspace.types import Lease, Pace, QueuedUrl, Released, Unusable
+from crawlspace.types import Lease, Pace, QueuedUrl, Refused, Released, Unusable
 from crawlspace.urls import Identity, origin_of
 
 HOLD_SECONDS = 5.0
@@ -34,6 +35,10 @@ SAME_PAGE_HOPS = 5
 LONG_WAIT_MS = 10_000
 ROBOTS_UNAVAILABLE = "robots_unavailable"
 """Class of the dead letters of a host that answers, but never with its robots.txt."""
+
+
+class _TooLate(Exception):
+    """The lease could end before the request does: the URL goes back untouched."""
 
 
 @dataclass(slots=True)
@@ -48,7 +53,7 @@ class Run:
     turns: Turns
     clock: Clock
     watch: events.Watcher
-    host: HostSettings
+    treatment: Treatment
     robots_settings: RobotsSettings
     request_seconds: float
     slots: asyncio.Semaphore
@@ -58,6 +63,8 @@ class Run:
     busy: int = 0
     """Lanes that fetch or are about to: while there are none, nothing is worth waiting for."""
     stopping: bool = False
+    held: set[str] = field(default_factory=set)
+    """Hosts that a person paused or blocked while the run goes on: their visits end."""
 
     def is_idle(self) -> bool:
         """True when no fetch is ready or running."""
@@ -72,6 +79,11 @@ class Run:
         self.pages_left -= 1
         return True
 
+    def give_page_back(self) -> None:
+        """The request was not made after all."""
+        if self.pages_left is not None:
+            self.pages_left += 1
+
 
 @dataclass(slots=True)
 class Visit:
@@ -85,30 +97,45 @@ class Visit:
     _next: int = 0
     _over: bool = False
     _pace: Pace = field(init=False)
+    _host: HostSettings = field(init=False)
     _condemned: str | None = None
     _why_condemned: str | None = None
 
     def __post_init__(self) -> None:
-        self._pace = self.lease.host.pace
+        self._host = self.run.treatment.host(self.lease.host.name)
+        self._pace = pacing.begin(self.lease.host.pace, self._host)
 
     async def spend(self) -> None:
         """Fetch until the URLs, the time or the host's patience are used up, then release the host."""
-        lanes = min(self.run.host.concurrency, len(self.lease.urls))
+        self._hold_turn()
+        # A host that has not answered is probed by one request; the others wait for what comes of it.
+        probing = pacing.breaker(self._pace, self.run.clock.now()) is not Breaker.CLOSED
+        lanes = 1 if probing else min(self._host.concurrency, len(self.lease.urls))
         if lanes == 1:
             await self._lane()
         else:
             async with asyncio.TaskGroup() as group:
                 for _ in range(lanes):
                     group.create_task(self._lane())
-        released = Released(self.lease.token, self.lease.host.hid, self._pace, self._condemned)
+        released = Released(self.lease.token, self.lease.host.hid, self._kept_pace(), self._condemned)
         self._tell_wait()
         await self.run.basket.put(Item(settlement=released))
+
+    def _kept_pace(self) -> Pace:
+        """The host's clock as it is stored: not before its turn here, which a step of the wall clock does not move.
+
+        Otherwise the host would be leased and given back without end until its turn has come.
+        """
+        wait = self.run.turns.of(self.lease.host.name).wait()
+        return replace(self._pace, next_at=max(self._pace.next_at, self.run.clock.now() + math.ceil(wait * 1000)))
 
     async def _lane(self) -> None:
         self.run.busy += 1
         try:
             while (url := self._take()) is not None:
                 await self._spend(url)
+        except _TooLate:
+            self._over = True
         finally:
             self.run.busy -= 1
             self.run.basket.nudge()
@@ -116,7 +143,9 @@ class Visit:
     def _take(self) -> QueuedUrl | None:
         if self._over or self.lost or self.run.stopping or self._next >= len(self.lease.urls):
             return None
-        if self.run.clock.monotonic() + self.run.request_seconds + FENCE_SECONDS > self.fence:
+        if self.lease.host.name in self.run.held:
+            return None
+        if not self._has_time():
             return None
         if self.run.turns.of(self.lease.host.name).wait() > HOLD_SECONDS:
             return None
@@ -124,7 +153,17 @@ class Visit:
         self._next += 1
         return url
 
+    def _has_time(self) -> bool:
+        """Whether the host is ours for longer than a request can take, whatever this one had to wait for."""
+        ends = self.run.clock.monotonic() + self.run.request_seconds + FENCE_SECONDS
+        return not self.lost and ends <= self.fence
+
     async def _spend(self, url: QueuedUrl) -> None:
+        refusal = self.run.reader.intake.refusal(url)
+        if refusal is not None:
+            refused = Refused(self.lease.token, self.lease.host.hid, url, refusal)
+            await self.run.basket.put(Item(settlement=refused))
+            return
         robots = await self._robots(url.url)
         if robots is None:
             return
@@ -144,9 +183,14 @@ class Visit:
                 url.url, spec.method, spec.body, (("Content-Type", spec.content_type),) if spec.content_type else ()
             )
         )
-        results, outcome = await self._fetch(request, url)
-        item = await self.run.reader.read(Spent(self.lease.token, self.lease.host.hid, url, results, outcome))
-        await self.run.basket.put(item)
+        try:
+            results, outcome = await self._fetch(request, url)
+        except _TooLate:
+            self.run.give_page_back()
+            raise
+        spent = Spent(self.lease.token, self.lease.host.hid, url, results, outcome)
+        async for item in self.run.reader.items(spent):
+            await self.run.basket.put(item)
 
     # -- robots ---------------------------------------------------------------------------------------------
 
@@ -157,11 +201,29 @@ class Visit:
         if robots is None:
             robots = await self.run.robots.of(origin, self._fetch_robots)
             self._adopt_crawl_delay(robots)
+            await self._announce_sitemaps(origin, robots)
+            await self._admit_again(robots)
         if not robots.defers:
             return robots
         if not self._over:
             self._defer(robots)
         return None
+
+    async def _announce_sitemaps(self, origin: str, robots: Robots) -> None:
+        """Claim the sitemaps of an origin whose rules have just come; a repeat finds them known."""
+        pages, intake = self.run.reader.pages, self.run.reader.intake
+        if pages.sitemaps and not robots.defers:
+            named = robots.rules.sitemaps if robots.rules is not None else ()
+            claims = intake.sitemap_files((*named, *pages.sitemap_paths), f"{origin}/robots.txt")
+            if claims:
+                await self.run.basket.put(Item(claims=claims))
+
+    async def _admit_again(self, robots: Robots) -> None:
+        """Queue what rules that have changed forbade and no longer do."""
+        if robots.changed and not robots.defers:
+            async for claims in self.run.robots.allowed_again(robots, self.run.reader.intake):
+                if claims:
+                    await self.run.basket.put(Item(claims=claims))
 
     def _adopt_crawl_delay(self, robots: Robots) -> None:
         """A delay that is news to the host's clock counts from now: the last start may not be known any more."""
@@ -237,6 +299,8 @@ class Visit:
             await turn.take(delay)
         try:
             async with run.slots:
+                if not self._has_time():
+                    raise _TooLate
                 turn.hold_until(run.clock.monotonic() + delay)
                 return await run.fetcher.fetch(request)
         finally:
@@ -253,19 +317,24 @@ class Visit:
             return
         ended_at = result.started_at + result.elapsed_ms
         before = self._pace
-        self._pace = pacing.after(before, outcome, result.started_at, ended_at, self.run.host)
+        paced = pacing.after(before, outcome, result.started_at, ended_at, self._host)
+        self._pace = pacing.with_jitter(paced, self.run.reader.chance, self._host)
         if is_robots and outcome.kind is Kind.TRANSIENT and not outcome.no_answer:
             # Without its rules the host gives us nothing, however quick it is to say so.
             self._pace = replace(self._pace, failures=before.failures + 1)
             self._why_condemned = ROBOTS_UNAVAILABLE
         self._judge_host()
-        wait = (self._pace.next_at - self.run.clock.now()) / 1000
-        self.run.turns.of(self.lease.host.name).hold_until(self.run.clock.monotonic() + wait)
+        self._hold_turn()
         if outcome.slow_down or outcome.no_answer:
             self._over = True
 
+    def _hold_turn(self) -> None:
+        """No request of this process before the host's next time."""
+        wait = (self._pace.next_at - self.run.clock.now()) / 1000
+        self.run.turns.of(self.lease.host.name).hold_until(self.run.clock.monotonic() + wait)
+
     def _judge_host(self) -> None:
-        given_up = pacing.condemned(self._pace, self.run.host)
+        given_up = pacing.condemned(self._pace, self._host)
         self._condemned = given_up and (self._why_condemned or given_up)
 
     def _tell_wait(self) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
@@ -131,12 +132,17 @@ def encoding_of(label: str) -> str | None:
 
 def sniff(body: bytes, headers: Headers) -> str:
     """The encoding of a page, from its first bytes and its header."""
-    for mark, name in _MARKS:
-        if body.startswith(mark):
-            return name
+    mark = marked(body)
+    if mark is not None:
+        return mark
     kind = content_type(headers)
     default = "utf-8" if kind.essence == "application/xhtml+xml" else DEFAULT
     return encoding_of(kind.charset) or declared(body[:PRESCAN]) or _late(body[:LATE]) or default
+
+
+def marked(body: bytes) -> str | None:
+    """The encoding whose byte order mark a body begins with."""
+    return next((name for mark, name in _MARKS if body.startswith(mark)), None)
 
 
 def declared(head: bytes) -> str | None:
@@ -155,6 +161,14 @@ def decode(body: bytes, encoding: str) -> str:
     if encoding == "replacement":
         return "\ufffd" if body else ""
     return codecs.charmap_decode(body, "replace", _table(encoding))[0]
+
+
+def incremental(encoding: str) -> Callable[[bytes, bool], str]:
+    """`decode` for a text in pieces, the last of them marked as such; a byte order mark is left in it."""
+    codec = _MULTIBYTE.get(encoding)
+    if codec is not None:
+        return codecs.getincrementaldecoder(codec)("replace").decode
+    return lambda piece, _last: decode(piece, encoding)
 
 
 def as_utf8(body: bytes, encoding: str) -> bytes:

@@ -11,33 +11,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Final
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawlspace.exchange import Headers
-from crawlspace.pages import requisites
-from crawlspace.pages.encoding import as_utf8, sniff
-from crawlspace.pages.meta import header_links, read_directives, read_refresh
-from crawlspace.pages.mime import is_html
+from crawlspace.pages import forms, requisites, styles
+from crawlspace.pages.encoding import as_utf8, decode, sniff
+from crawlspace.pages.meta import (
+    NOTHING_SAID,
+    Reservation,
+    header_links,
+    read_directives,
+    read_refresh,
+    read_reservation,
+)
+from crawlspace.pages.mime import content_type, is_html
 from crawlspace.pages.tree import parse
 from crawlspace.types import Link, Relation
 from crawlspace.urls.parser import EDGE, resolve
 
-__all__ = ["Page", "PageSettings", "is_html", "read_page"]
+__all__ = ["LinkContext", "Page", "PageSettings", "is_html", "read_page"]
 
 TEXT_LIMIT: Final = 1000
 """Characters of a title that are kept."""
 DECLARATIONS: Final = 100
 """Canonical links and robots directives of a page that are looked at."""
+CONTEXT_TEXT: Final = 200
+"""Characters of the text of a link that are kept."""
+CONTEXT_ROOM: Final = 1 << 20
+"""Characters that the texts of a page's links may have in all; an element can hold many links."""
 NOFRAMES: Final = 10
 """Elements for browsers without frames that are looked into."""
 
 _SELECTOR: Final = "base[href],a[href],area[href],frame[src],iframe[src],link[href],meta,title,html[lang],noframes"
 _HTTP: Final = ("http:", "https:")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_ADDRESS_LIKE: Final = ("http://", "https://", "/", "./", "../", "?")
+_WITH_TEXT: Final = frozenset({"a", "area"})
 _NO_BASE: Final = ("data:", "javascript:")
 _OTHER_VERSIONS: Final = frozenset({"alternate", "next", "prev", "previous"})
 
@@ -50,12 +64,49 @@ class PageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     max_links: Annotated[
         int, Meta(description="Links taken from one page; those behind them are left out.", ge=1, le=1_000_000)
     ] = 10_000
+    sitemaps: Annotated[
+        bool, Meta(description="Read the sitemaps that robots.txt names, and those found on the way.")
+    ] = True
+    sitemap_paths: Annotated[
+        tuple[Annotated[str, Meta(pattern="^/", max_length=500)], ...],
+        Meta(description="Paths tried for a sitemap on every host, such as /sitemap.xml.", max_length=100),
+    ] = ()
     requisites: Annotated[
-        bool, Meta(description="Take images, style sheets, scripts and media of a page as links too.")
+        bool,
+        Meta(
+            description="Fetch images, style sheets, scripts and media of the crawl's pages too, from any host; "
+            "they are not followed further."
+        ),
+    ] = False
+    css: Annotated[
+        bool, Meta(description="Look for requisites such as fonts in style sheets and style attributes too.")
+    ] = False
+    forms: Annotated[
+        bool, Meta(description="Follow forms that are sent by GET, as they stand; passwords and files never.")
+    ] = False
+    data_attributes: Annotated[
+        tuple[Annotated[str, Meta(pattern="^data-[a-z0-9_-]+$", max_length=100)], ...],
+        Meta(description="Attributes such as data-href whose values are followed as links.", max_length=20),
+    ] = ()
+    context: Annotated[
+        bool, Meta(description="Note the text, the place and the kind of each link, for handlers.")
     ] = False
     product: Annotated[
         str, Meta(description="Name by which meta robots and X-Robots-Tag may address this crawler.", min_length=1)
     ] = "crawlspace"
+
+
+class LinkContext(NamedTuple):
+    """What surrounds a link in its page; of several to one address, the first."""
+
+    position: int
+    """How many links stand before it."""
+    text: str = ""
+    """What a reader clicks on: the text, or the description of a picture."""
+    rel: str = ""
+    """Its relation as it stands there, such as `alternate`, `next` or `prev`."""
+    hreflang: str = ""
+    """The language of what it leads to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +128,16 @@ class Page:
     nofollow: bool = False
     """The page asks that none of its links be followed; a link's own wish is in the link."""
     language: str | None = None
+    noai: bool = False
+    """The page asks not to be used for training models."""
+    noimageai: bool = False
+    """It asks so for its pictures."""
+    mining: Reservation = NOTHING_SAID
+    """What it says of text and data mining."""
+    contexts: tuple[LinkContext, ...] = ()
+    """What surrounds each of the links, in the same order; empty unless the settings ask for it."""
+    is_style: bool = False
+    """The answer is a style sheet."""
 
 
 def read_page(body: bytes, url: str, headers: Headers, limits: PageSettings = PageSettings()) -> Page:  # noqa: B008 - frozen
@@ -85,19 +146,37 @@ def read_page(body: bytes, url: str, headers: Headers, limits: PageSettings = Pa
     Links are read from HTML and XHTML; anything else gives what its headers say.
     """
     charset = sniff(body, headers)
-    reading = _Reading(url, limits)
+    wants_more = limits.context or limits.forms or limits.css or limits.data_attributes
+    reading = _FullReading(url, limits) if wants_more else _Reading(url, limits)
     reading.hear(headers)
     if is_html(headers, body):
         tree = parse(as_utf8(body, charset))
         reading.cut = tree.cut
         reading.read(tree.document.css(f"{_SELECTOR},{requisites.SELECTOR}" if limits.requisites else _SELECTOR))
+        if isinstance(reading, _FullReading):
+            reading.read_more(tree.document)
+    elif limits.css and content_type(headers).essence == "text/css":
+        reading.style(decode(body, "utf-8"))
+        return replace(reading.page("utf-8"), is_style=True)
     return reading.page(charset)
 
 
 class _Reading:
     """A page while it is read."""
 
-    __slots__ = ("base", "canonicals", "cut", "directives", "found", "language", "limits", "noframes", "title", "url")
+    __slots__ = (
+        "base",
+        "canonicals",
+        "cut",
+        "directives",
+        "found",
+        "language",
+        "limits",
+        "mining",
+        "noframes",
+        "title",
+        "url",
+    )
 
     def __init__(self, url: str, limits: PageSettings) -> None:
         self.url = url
@@ -107,6 +186,7 @@ class _Reading:
         self.found: dict[str | tuple[str, str], Link] = {}
         self.canonicals: list[str] = []
         self.directives: list[str] = []
+        self.mining: dict[str, list[str]] = {"tdm-reservation": [], "tdm-policy": []}
         self.language: str | None = None
         self.noframes = 0
         self.title: str | None = None
@@ -114,6 +194,8 @@ class _Reading:
     def hear(self, headers: Headers) -> None:
         """Take what the headers say."""
         self.directives += headers.all("x-robots-tag")[:DECLARATIONS]
+        for name, values in self.mining.items():
+            values += [text[:TEXT_LIMIT] for text in headers.all(name)[:DECLARATIONS]]
         self.language = headers.get("content-language").split(",")[0].strip()[:TEXT_LIMIT] or None
         if refresh := read_refresh(headers.get("refresh")):
             self._take(refresh.target, Relation.REFRESH)
@@ -150,6 +232,9 @@ class _Reading:
             noindex=directives.noindex,
             nofollow=directives.nofollow,
             language=self.language,
+            noai=directives.noai,
+            noimageai=directives.noimageai,
+            mining=read_reservation(*self.mining.values()),
         )
 
     # -- elements -------------------------------------------------------------------------------------------
@@ -192,8 +277,12 @@ class _Reading:
         if (attributes.get("http-equiv") or "").lower() == "refresh":
             if refresh := read_refresh(content):
                 self._take(refresh.target, Relation.REFRESH)
-        elif (attributes.get("name") or "").strip().lower() in ("robots", self.limits.product.lower()):
+            return
+        name = (attributes.get("name") or "").strip().lower()
+        if name in ("robots", self.limits.product.lower()):
             self.directives += [content][: DECLARATIONS - len(self.directives)]
+        elif name in self.mining and len(self.mining[name]) < DECLARATIONS:
+            self.mining[name].append(content[:TEXT_LIMIT])
 
     def _of_title(self, node: LexborNode, _: Attributes) -> None:
         if self.title is None and (node.parent is None or node.parent.tag != "svg"):
@@ -212,6 +301,11 @@ class _Reading:
         for text in requisites.requisites(tag, attributes, _relations(attributes)):
             self._take(text, Relation.REQUISITE)
 
+    def style(self, text: str) -> None:
+        """Take what a style sheet loads."""
+        for address in styles.addresses(text):
+            self._take(address, Relation.REQUISITE)
+
     # -- what they come to ----------------------------------------------------------------------------------
 
     def _base_url(self) -> str:
@@ -228,6 +322,66 @@ class _Reading:
             if len({target.href if (target := resolve(text, against)) else text for text in distinct}) > 1:
                 return None
         return next(iter(distinct), None)
+
+
+class _FullReading(_Reading):
+    """A page read for more than its links: apart, so that nobody else pays for it."""
+
+    __slots__ = ("contexts", "room")
+
+    def __init__(self, url: str, limits: PageSettings) -> None:
+        super().__init__(url, limits)
+        self.contexts: dict[str | tuple[str, str], LinkContext] = {}
+        self.room = CONTEXT_ROOM
+
+    def read(self, nodes: Iterable[LexborNode]) -> None:
+        if not self.limits.context:
+            super().read(nodes)
+            return
+        for node in nodes:
+            before = len(self.found)
+            super().read([node])
+            for key in islice(reversed(self.found), max(0, len(self.found) - before)):
+                self.contexts.setdefault(key, self._context(node))
+
+    def read_more(self, document: LexborHTMLParser) -> None:
+        """Take what the settings ask for beside links."""
+        if self.limits.forms:
+            for form in document.css(forms.SELECTOR)[: forms.FORMS]:
+                self._take(forms.address(form), Relation.HINT)
+        for name in self.limits.data_attributes:
+            for node in document.css(f"[{name}]"):
+                value = (node.attributes[name] or "").strip(EDGE)
+                if value.startswith(_ADDRESS_LIKE):
+                    self._take(value, Relation.HINT)
+        if self.limits.css:
+            for node in document.css("style"):
+                self.style(node.text())
+            for node in document.css("[style*='url(' i]"):
+                self.style(node.attributes["style"] or "")
+
+    def page(self, charset: str) -> Page:
+        page = super().page(charset)
+        if not self.limits.context:
+            return page
+        itself = self.contexts.get("", LinkContext(0))
+        contexts = [self.contexts.get(key, itself) for key in self.found]
+        return replace(page, contexts=tuple(each._replace(position=at) for at, each in enumerate(contexts)))
+
+    def _context(self, node: LexborNode) -> LinkContext:
+        attributes = node.attributes
+        text = ""
+        if self.room > 0 and node.tag in _WITH_TEXT:
+            text = " ".join(node.text(separator=" ").split())
+            self.room -= len(text)
+            picture = None if text else node.css_first("img[alt]")
+            text = text or (picture.attributes["alt"] if picture is not None else "") or attributes.get("title") or ""
+        return LinkContext(
+            0,
+            (text or attributes.get("alt") or "")[:CONTEXT_TEXT],
+            (attributes.get("rel") or "")[:CONTEXT_TEXT],
+            (attributes.get("hreflang") or "")[:CONTEXT_TEXT],
+        )
 
 
 _READERS: Final[Mapping[str, Callable[[_Reading, LexborNode, Attributes], None]]] = {

@@ -3,7 +3,7 @@
 Everything is read leniently, as browsers and the large crawlers do, and nothing here decides what is obeyed.
 
 Sources: HTML Standard, "shared declarative refresh steps"; RFC 8288 (Link header); the robots meta tag and the
-X-Robots-Tag header as their inventors document them.
+X-Robots-Tag header as their inventors document them; the W3C community group's TDM Reservation Protocol.
 """
 
 from __future__ import annotations
@@ -40,6 +40,22 @@ class Directives(NamedTuple):
 
     noindex: bool = False
     nofollow: bool = False
+    noai: bool = False
+    """Not to be used for training models."""
+    noimageai: bool = False
+    """Nor its pictures."""
+
+
+class Reservation(NamedTuple):
+    """What a page says of text and data mining (TDM Reservation Protocol)."""
+
+    reserved: bool | None = None
+    """Whether the rights are reserved; None when nothing is said."""
+    policy: str = ""
+    """Address of the terms under which it may be mined."""
+
+
+NOTHING_SAID: Final = Reservation()
 
 
 def read_refresh(text: str) -> Refresh | None:
@@ -63,7 +79,7 @@ def read_directives(texts: Iterable[str], product: str) -> Directives:
     A text is a list such as `noindex, nofollow`; behind a name and a colon it is meant for that crawler alone, up
     to the next name.
     """
-    noindex = nofollow = False
+    words: set[str] = set()
     for text in texts:
         ours = True
         for part in text.split(","):
@@ -71,10 +87,17 @@ def read_directives(texts: Iterable[str], product: str) -> Directives:
             if named and named[1].lower() not in _WITH_VALUES:
                 ours = named[1].lower() in (product.lower(), "*")
                 part = named[2]
-            word = part.strip().lower()
-            noindex |= ours and word in ("noindex", "none")
-            nofollow |= ours and word in ("nofollow", "none")
-    return Directives(noindex, nofollow)
+            if ours:
+                words.add(part.strip().lower())
+    none = "none" in words
+    return Directives(none or "noindex" in words, none or "nofollow" in words, "noai" in words, "noimageai" in words)
+
+
+def read_reservation(reserved: Iterable[str], policies: Iterable[str]) -> Reservation:
+    """What values of `tdm-reservation` and `tdm-policy` come to; the first of each that says something holds."""
+    said = next((text.strip() for text in reserved if text.strip() in ("0", "1")), None)
+    policy = next((text.strip() for text in policies if text.strip()), "")
+    return Reservation(None if said is None else said == "1", policy)
 
 
 def header_links(headers: Headers, relation: str) -> list[str]:

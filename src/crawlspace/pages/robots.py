@@ -56,6 +56,10 @@ class RobotsSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     obey: Annotated[bool, Meta(description="Obey robots.txt; only for sites that are yours should this be off.")] = (
         True
     )
+    meta: Annotated[
+        bool,
+        Meta(description="Follow no link of a page whose meta robots or X-Robots-Tag says nofollow or none."),
+    ] = True
     crawl_delay_max: Annotated[
         float, Meta(description="Longest Crawl-delay, in seconds, that is granted.", ge=0, le=86_400)
     ] = 30.0

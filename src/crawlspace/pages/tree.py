@@ -7,7 +7,8 @@ kilobytes can become gigabytes. A page that could be such a one, by bounds that 
 tags that say nothing of links are dropped, the others keep the few attributes that are read. Other pages, which is
 nearly all, are parsed as they are.
 
-The bounds are not the depth itself, since that is known only to who has parsed.
+The bounds are cheap counts; only a page beyond them has its tags read one by one, which clears the large pages of
+careful authors.
 """
 
 from __future__ import annotations
@@ -17,10 +18,16 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
 
+from crawlspace.pages.nesting import nesting
+
 TAGS_LIMIT: Final = 8_000
 """A page with no more `<` than this may be nested as it likes: a tenth of a second."""
 ATTRIBUTES_LIMIT: Final = 65_536
 """Bytes of attributes that one tag may have: sixteen thousand names, half a second."""
+STEPS_LIMIT: Final = 32_000_000
+"""Tags times the depth of their nesting: what `TAGS_LIMIT` costs at its worst."""
+READ_LIMIT: Final = 1_000_000
+"""Tags of a page above which its nesting is not looked at: some 50 MB of memory, half a second."""
 COPIES_LIMIT: Final = 1_000_000
 """Elements that the parser may make again by itself: 300 MB."""
 KEPT_LIMIT: Final = 50_000
@@ -40,13 +47,13 @@ _CLOSED: Final = frozenset(f"/{name}" for name in _RAW | {"a", "frameset"})
 _READ: Final = frozenset({"background", "content", "href", "http-equiv", "lang", "name", "rel", "src", "srcset"})
 
 _QUOTED_END: Final = re.compile(rb"=[\t\n\f\r ]*(?:\"[^\">]*>|'[^'>]*>)")
-_MAYBE_FORMATTING: Final = re.compile(rb"<[bBcCeEfFiInNsStTuU][a-zA-Z]{0,5}[\t\n\f\r /]")
 _FORMATTING: Final = re.compile(
-    rb"<(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)(?=[\t\n\f\r /])"
-    rb"((?:[\t\n\f\r /]++[^\t\n\f\r /<>\"'=]++"
+    rb"<(?=(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)[\t\n\f\r /])"
+    rb"([a-z]++(?:[\t\n\f\r /]++[^\t\n\f\r /<>\"'=]++"
     rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\f\r \"'<>=]++))?)*+[\t\n\f\r /]*+>)?",
     re.I,
 )
+"""Tags of formatting elements with attributes; of those that are not plainly spelled nothing is given."""
 _REST: Final = rb"(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+'|[\"'])*"
 _TAG: Final = re.compile(rb"<(/?[A-Za-z][^\t\n\f\r />]*+)(" + _REST + rb")>?")
 _IDLE: Final = re.compile(
@@ -78,7 +85,15 @@ def parse(body: bytes) -> Tree:
 def may_cost_too_much(body: bytes) -> bool:
     """Whether parsing could take much longer than the size of the page says. False is certain, True is not."""
     tags = body.count(b"<")
-    return tags > TAGS_LIMIT or _many_attributes(body) or _many_copies(body, tags)
+    if _many_attributes(body):
+        return True
+    return (tags > TAGS_LIMIT or _many_copies(body, tags)) and _nested(body, tags)
+
+
+def _nested(body: bytes, tags: int) -> bool:
+    """Whether a page with many tags has many of them open at once too, or may have."""
+    found = nesting(body, STEPS_LIMIT // tags) if tags <= READ_LIMIT else None
+    return found is None or tags * found.formatting > COPIES_LIMIT
 
 
 def _many_attributes(body: bytes) -> bool:
@@ -99,16 +114,11 @@ def _many_copies(body: bytes, tags: int) -> bool:
 
     Equal ones count up to three times; those that are not plainly spelled count as all different.
     """
-    if (tags // 2) ** 2 <= COPIES_LIMIT or tags * len(_MAYBE_FORMATTING.findall(body)) <= COPIES_LIMIT:
+    if (tags // 2) ** 2 <= COPIES_LIMIT:
         return False
-    spellings: set[bytes] = set()
-    odd = 0
-    for found in _FORMATTING.finditer(body):
-        if found[1]:
-            spellings.add(found[0])
-        else:
-            odd += 1
-    return tags * (odd + _EQUAL_COPIES * len(spellings)) > COPIES_LIMIT
+    found: list[bytes] = _FORMATTING.findall(body)
+    odd = found.count(b"")
+    return tags * (odd + _EQUAL_COPIES * len(set(found))) > COPIES_LIMIT
 
 
 class _Flattening:
