@@ -1,0 +1,139 @@
+"""Which store a crawl has: a file in its directory, or a schema of a PostgreSQL server that workers share.
+
+A directory that works on a shared store keeps its address, without a password, and the name by which it is known
+there.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import tomli_w
+
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.clock import Clock
+from crawlspace.errors import CrawlDirError, UsageError
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sqlite.store import SqliteFrontier
+from crawlspace.ports import Control, Frontier, Ledger
+
+if TYPE_CHECKING:
+    from crawlspace.frontier.postgres import Place, PostgresFrontier
+
+_SAYS = "# Where this crawl's frontier lies, and the name by which this directory is known there. Keep it.\n\n"
+
+
+class Store(Frontier, Ledger, Control, Protocol):
+    """What a crawl needs of its store, whatever it is."""
+
+    async def void_leases(self, now: int | None = None) -> int:
+        """Give up the leases that this directory held before it was opened; how many."""
+        ...
+
+    async def segments(self) -> dict[str, int]:
+        """How far settled captures reach into each file of this directory's archive."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A store, and this process's number in it."""
+
+    store: Store
+    worker: int = 0
+    shared: bool = False
+    """Other workers may be at it too."""
+
+
+class _Shared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a directory keeps of a shared store."""
+
+    address: str
+    worker: str
+
+
+async def open_store(
+    directory: CrawlDirectory, settings: FrontierSettings, clock: Clock, address: str | None = None
+) -> Opened:
+    """The store of a directory that we own; `address` names a shared one at the first start.
+
+    Raises `CrawlDirError`, `StoreError`, or `UsageError` for an address that cannot be read or is not that of before.
+    """
+    if address is None and not directory.shared.exists():
+        return Opened(await SqliteFrontier.open(directory.database, settings, clock))
+    kept = _kept(directory, address)
+    store = await _postgres().open(_place(address or kept.address), settings, clock, worker=kept.worker)
+    return Opened(store, store.worker, shared=True)
+
+
+async def open_beside(directory: CrawlDirectory, settings: FrontierSettings, clock: Clock) -> Store:
+    """The store of a directory that somebody else may own, to ask something of it."""
+    if directory.shared.exists():
+        return await _postgres().open_beside(_place(_kept(directory, None).address), settings, clock)
+    return await SqliteFrontier.open_beside(directory.database, settings, clock)
+
+
+async def open_to_read(directory: CrawlDirectory, settings: FrontierSettings, clock: Clock) -> Store:
+    """The store of a directory, for looking only."""
+    if directory.shared.exists():
+        return await open_beside(directory, settings, clock)
+    return await SqliteFrontier.open(directory.database, settings, clock, read_only=True)
+
+
+async def facts_at(address: str, clock: Clock) -> dict[str, str]:
+    """The facts of the crawl at an address; raises `CrawlDirError` when there is none."""
+    store = await _postgres().open_beside(_place(address), FrontierSettings(), clock)
+    try:
+        return dict(await store.notes())
+    finally:
+        await store.close()
+
+
+def _kept(directory: CrawlDirectory, address: str | None) -> _Shared:
+    """What the directory keeps; written when it comes to its store for the first time."""
+    if directory.database.exists():
+        raise UsageError(f"{directory.path} has a frontier of its own", hint="choose another --dir for a shared one")
+    if directory.shared.exists():
+        kept = _read(directory)
+        if address is not None and _place(address).shown != kept.address:
+            raise UsageError(
+                f"{directory.path} works on {kept.address}",
+                hint=f"choose another --dir, or correct {directory.shared} if the server has moved",
+            )
+        return kept
+    assert address is not None, "only a directory that has a shared store is asked without an address"
+    kept = _Shared(_place(address).shown, secrets.token_hex(16))
+    directory.write_shared(_SAYS + tomli_w.dumps(msgspec.to_builtins(kept)))
+    return kept
+
+
+def _read(directory: CrawlDirectory) -> _Shared:
+    try:
+        return msgspec.convert(tomllib.loads(directory.shared.read_text("utf-8")), _Shared)
+    except (OSError, ValueError) as error:
+        raise CrawlDirError(f"{directory.shared} cannot be read: {error}") from error
+
+
+def _postgres() -> type[PostgresFrontier]:
+    try:
+        from crawlspace.frontier.postgres import PostgresFrontier
+    except ImportError as error:
+        raise UsageError(
+            "a shared frontier needs the extra `postgres`", hint="pip install 'crawlspace[postgres]'"
+        ) from error
+    return PostgresFrontier
+
+
+def _place(address: str) -> Place:
+    _postgres()
+    from crawlspace.frontier.postgres import Place
+
+    return Place.parse(address)

@@ -1,0 +1,38 @@
+-- name: host_delta
+-- Move counters of hosts; a host rests when its budget is spent.
+UPDATE host h SET
+  seed = h.seed OR d.seed,
+  met = h.met OR d.met,
+  class = CASE WHEN h.n_queued > 0 THEN least(h.class, d.class) ELSE d.class END,
+  n_queued = h.n_queued + d.queued,
+  n_leased = h.n_leased + d.leased,
+  n_delayed = h.n_delayed + d.delayed,
+  fetched = h.fetched + d.fetched,
+  done = h.done + d.done,
+  dead = h.dead + d.dead,
+  discovered = h.discovered + d.discovered,
+  duplicates = h.duplicates + d.duplicates,
+  parked = CASE WHEN h.parked IS NULL AND b.is_spent THEN 'host_budget' ELSE h.parked END,
+  spent = CASE WHEN h.parked IS NOT NULL OR b.is_spent THEN h.fetched + d.fetched END
+FROM unnest(
+  %(shards)s::smallint[], %(hids)s::bigint[], %(seed)s::boolean[], %(met)s::boolean[], %(classes)s::smallint[],
+  %(queued)s::integer[], %(leased)s::integer[], %(delayed)s::integer[], %(fetched)s::integer[], %(done)s::integer[],
+  %(dead)s::integer[], %(discovered)s::integer[], %(duplicates)s::integer[]
+) AS d (shard, hid, seed, met, class, queued, leased, delayed, fetched, done, dead, discovered, duplicates)
+CROSS JOIN LATERAL (
+  SELECT coalesce(
+    x.fetched + d.fetched >= CASE WHEN x.seed OR d.seed THEN %(seed_pages)s::bigint ELSE %(pages)s::bigint END, false
+  ) AS is_spent
+  FROM host x WHERE x.shard = d.shard AND x.hid = d.hid
+) AS b
+WHERE h.shard = d.shard AND h.hid = d.hid;
+
+-- name: tally_delta
+-- Move totals.
+UPDATE tally SET
+  queued = queued + %(queued)s, leased = leased + %(leased)s, stored = stored + %(stored)s, done = done + %(done)s,
+  redirected = redirected + %(redirected)s, skipped = skipped + %(skipped)s, dead = dead + %(dead)s,
+  pages = pages + %(pages)s, fetches = fetches + %(fetches)s, bytes = bytes + %(bytes)s,
+  duplicates = duplicates + %(duplicates)s, hosts = hosts + %(hosts)s,
+  refused_beyond_cap = refused_beyond_cap + %(refused_beyond_cap)s
+WHERE slot = %(slot)s;

@@ -1,0 +1,69 @@
+"""Hosts that a transaction holds: whoever writes a URL's rows holds its host first.
+
+They are taken in the order of their numbers, all at once, so that no two transactions wait for each other in a
+circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from crawlspace.frontier.postgres.columns import numbers, texts
+from crawlspace.frontier.postgres.sessions import queries
+from crawlspace.frontier.postgres.transaction import Transaction
+
+_SQL = queries("hosts.sql")
+
+
+class HeldHost(NamedTuple):
+    """A host as it stands while it is held."""
+
+    hid: int
+    seed: bool
+    met: bool
+    n_queued: int
+    n_leased: int
+    n_delayed: int
+    token: int | None
+    released: int | None
+    blocked: bool
+    """A person wants nothing of it."""
+
+
+async def hold(
+    transaction: Transaction, hids: Collection[int], names: Mapping[int, str] | None = None
+) -> dict[int, HeldHost]:
+    """Hold these hosts, by number; those in `names` are made when they are not there."""
+    shard = transaction.shards.of
+    if names:
+        new = sorted(names)
+        await transaction.run(
+            _SQL["meet"], shard=numbers(map(shard, new)), hid=numbers(new), name=texts(names[hid] for hid in new)
+        )
+    if not hids:
+        return {}
+    ordered = sorted(hids)
+    rows = await transaction.rows(_SQL["hold"], shard=numbers(map(shard, ordered)), hid=numbers(ordered))
+    return {row[0]: HeldHost._make(row) for row in rows}
+
+
+async def given(transaction: Transaction, leases: Mapping[int, int]) -> dict[int, dict[int, int]]:
+    """What these live leases (host by token) were given: by token, each URL's class by its number.
+
+    Those that a lease has settled are still among them.
+    """
+    if not leases:
+        return {}
+    rows = await transaction.rows(_SQL["held"], **_columns(transaction, leases))
+    return {token: dict(zip(ids, classes, strict=True)) for token, classes, ids in rows}
+
+
+async def drop_leases(transaction: Transaction, leases: Mapping[int, int]) -> None:
+    """These leases (host by token) are over."""
+    if leases:
+        await transaction.run(_SQL["drop_leases"], **_columns(transaction, leases))
+
+
+def _columns(transaction: Transaction, leases: Mapping[int, int]) -> dict[str, str]:
+    return {"shard": numbers(map(transaction.shards.of, leases.values())), "token": numbers(leases)}

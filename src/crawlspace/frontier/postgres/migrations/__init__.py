@@ -1,0 +1,1 @@
+"""The numbered steps from format to format."""

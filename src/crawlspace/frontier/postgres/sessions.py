@@ -1,0 +1,190 @@
+"""The sessions of one store: a small pool, one transaction at a time on each, and PostgreSQL's errors in our words.
+
+A transaction that fails because others were in its way, or because the server went away, is begun again: nothing of
+it was kept, or all of it, and every call of a frontier may be repeated. How often is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors as pg
+from psycopg.pq import TransactionStatus
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from crawlspace.clock import Clock
+from crawlspace.errors import Bug, CrawlDirError, CrawlspaceError, DiskFull, StoreDamaged, StoreError, UsageError
+from crawlspace.frontier.postgres.place import Place
+from crawlspace.frontier.settings import Durability, FrontierSettings
+from crawlspace.frontier.sql import statements
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+Connection = psycopg.AsyncConnection[Row]
+
+SESSIONS = 4
+CONNECT_SECONDS = 10
+STATEMENT_MS = 30_000
+LOCK_MS = 15_000
+IDLE_MS = 60_000
+COLLISIONS = 8
+"""Times that a transaction is begun again when others were in its way."""
+OUTAGES = 6
+"""Times that it is begun again when the server went away: with the waits between them about half a minute."""
+
+_LIVELINESS: dict[str, Any] = {
+    "connect_timeout": CONNECT_SECONDS,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+_COLLISIONS = (pg.DeadlockDetected, pg.SerializationFailure)
+_AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
+_HERE_TO_STAY = (pg.DiskFull, pg.QueryCanceled, pg.LockNotAvailable, pg.IndexCorrupted, pg.DataCorrupted)
+"""Operational errors that a new session would meet again."""
+
+
+def queries(file: str) -> dict[str, bytes]:
+    """The statements of one of this package's files, as the driver takes them."""
+    return {name: text.encode() for name, text in statements(__package__, file).items()}
+
+
+_SQL = queries("sessions.sql")
+
+
+class Sessions:
+    """Where transactions are begun and ended, and nowhere else."""
+
+    def __init__(self, place: Place, settings: FrontierSettings, clock: Clock) -> None:
+        self._place = place
+        self._settings = settings
+        self._clock = clock
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            place.address,
+            kwargs={"autocommit": True, "prepare_threshold": 0, **_LIVELINESS},
+            min_size=1,
+            max_size=SESSIONS,
+            open=False,
+            configure=self._configure,
+            name="frontier",
+            timeout=CONNECT_SECONDS,
+            reconnect_timeout=CONNECT_SECONDS,
+        )
+
+    @property
+    def shown(self) -> str:
+        """The store for people."""
+        return self._place.shown or f"the PostgreSQL schema {self._place.schema}"
+
+    async def open(self) -> None:
+        """Connect; raises `StoreError` when the server cannot be reached."""
+        try:
+            # The pool would try for long and then say only that it could not.
+            async with await psycopg.AsyncConnection.connect(self._place.address, **_LIVELINESS):
+                pass
+        except psycopg.ProgrammingError as error:
+            raise UsageError(f"{self.shown} is no address of a PostgreSQL server: {_line(error)}") from error
+        except (psycopg.Error, UnicodeError) as error:
+            raise StoreError(
+                f"{self.shown} cannot be reached: {_line(error)}",
+                hint="is the server up, and are name and password right?",
+            ) from error
+        await self._pool.open()
+
+    async def close(self) -> None:
+        """End all sessions."""
+        await self._pool.close()
+
+    async def write(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run `work` in one transaction; again from its beginning when it could not be ended."""
+        return await self._again(work)
+
+    async def read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Run `work` on one consistent view of the store."""
+
+        async def at_one_moment(connection: Connection) -> T:
+            await connection.execute(_SQL["one_moment"])
+            return await work(connection)
+
+        return await self._again(at_one_moment)
+
+    @asynccontextmanager
+    async def plain(self) -> AsyncIterator[Connection]:
+        """A session outside of transactions, for statements that stand alone."""
+        try:
+            async with self._pool.connection() as connection:
+                yield connection
+        except (psycopg.Error, PoolTimeout) as error:
+            raise self._in_our_words(error) from error
+
+    async def _again(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        collisions = outages = 0
+        while True:
+            try:
+                return await self._once(work)
+            except _COLLISIONS as error:
+                collisions += 1
+                if collisions > COLLISIONS:
+                    raise self._in_our_words(error) from error
+            except _HERE_TO_STAY as error:
+                raise self._in_our_words(error) from error
+            except _AWAY as error:
+                outages += 1
+                if outages > OUTAGES:
+                    raise self._in_our_words(error) from error
+                await self._clock.sleep(0.25 * 2**outages if outages > 1 else 0)
+            except psycopg.Error as error:
+                raise self._in_our_words(error) from error
+
+    async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        # In a pipeline there is one way there and back for each answer that is waited for, not for each statement.
+        async with self._pool.connection() as connection, connection.pipeline(), connection.transaction():
+            return await work(connection)
+
+    async def _configure(self, connection: Connection) -> None:
+        # What was answered is on the server's disk in either case; `full` also waits for synchronous standbys.
+        parameters: Mapping[str, str] = {
+            "schema": self._place.schema,
+            "name": "crawlspace",
+            "commit": "on" if self._settings.durability is Durability.FULL else "local",
+            "statement_ms": str(STATEMENT_MS),
+            "lock_ms": str(LOCK_MS),
+            "idle_ms": str(IDLE_MS),
+        }
+        await connection.execute(_SQL["way"], parameters)
+        assert connection.info.transaction_status is TransactionStatus.IDLE
+
+    def _in_our_words(self, error: Exception) -> CrawlspaceError:
+        shown = self.shown
+        match error:
+            case pg.DiskFull():
+                return DiskFull(
+                    f"no space is left on the disk of {shown}",
+                    hint="free some space there, then start the crawl again",
+                )
+            case pg.InsufficientPrivilege() | pg.ReadOnlySqlTransaction():
+                return CrawlDirError(
+                    f"{shown} cannot be written: {_line(error)}", hint="has this user its rights there?"
+                )
+            case pg.QueryCanceled() | pg.LockNotAvailable() | pg.DeadlockDetected() | pg.SerializationFailure():
+                return StoreError(f"{shown} is too busy: {_line(error)}", hint="is something else holding its rows?")
+            case pg.DataCorrupted() | pg.IndexCorrupted():
+                return StoreDamaged(f"{shown} is damaged: {_line(error)}", hint="restore it from a backup")
+            case pg.UndefinedTable():
+                return CrawlDirError(
+                    f"{shown} holds no crawl", hint="start one with: crawlspace crawl URL --frontier ..."
+                )
+            case psycopg.IntegrityError() | psycopg.DataError() | psycopg.ProgrammingError():
+                return Bug(f"the store refused a change that breaks its own rules: {_line(error)}")
+            case _:
+                return StoreError(f"{shown}: {_line(error)}", hint="is the server up?")
+
+
+def _line(error: Exception) -> str:
+    """What the server said, on one line."""
+    text = " ".join(str(error).split())
+    return text[:300] or type(error).__name__

@@ -1,0 +1,313 @@
+"""The frontier of a fleet: `ports.Frontier` and `ports.Ledger` over one PostgreSQL schema.
+
+Any number of workers share it, in any number of processes. Each call is one transaction: what is raised inside leaves
+the store as it was. Time is the server's; a worker's own clock may differ, and what it says of its hosts is
+translated, always to the later side, so that no host is visited early.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from crawlspace.clock import Clock
+from crawlspace.errors import StoreError
+from crawlspace.exchange import RobotsFile
+from crawlspace.frontier.postgres import control
+from crawlspace.frontier.postgres.audit import contradictions
+from crawlspace.frontier.postgres.book import Book
+from crawlspace.frontier.postgres.claim import claim
+from crawlspace.frontier.postgres.lease import lease, next_due, renew
+from crawlspace.frontier.postgres.ledger import Ledger
+from crawlspace.frontier.postgres.loss import clamp, reclaim, void
+from crawlspace.frontier.postgres.place import Place, Shards
+from crawlspace.frontier.postgres.review import browse, rule
+from crawlspace.frontier.postgres.revive import revive
+from crawlspace.frontier.postgres.schema import migrate, require, steps
+from crawlspace.frontier.postgres.sessions import Connection, Sessions, queries
+from crawlspace.frontier.postgres.settle import settle
+from crawlspace.frontier.postgres.transaction import Transaction
+from crawlspace.frontier.postgres.wake import wake
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sqlite.lease import Quotas
+from crawlspace.policy.commands import Asked, Hold
+from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
+from crawlspace.types import (
+    Answer,
+    Claim,
+    Claimed,
+    Counts,
+    DeadLetter,
+    HostFigures,
+    Lease,
+    Reason,
+    Released,
+    RetryAt,
+    Settlement,
+    Story,
+    Wish,
+)
+
+T = TypeVar("T")
+
+_SQL = queries("sessions.sql")
+
+LOOK_AGAIN_MS = 1_000
+"""As long as anything is under way anywhere, a worker without work looks again after this time."""
+NOBODY = 0
+"""The number of a store that was opened without the name of a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """When a call happens by the store's clock, and how far that is ahead of ours: at least and at most."""
+
+    now: int
+    least: int = 0
+    most: int = 0
+
+
+class PostgresFrontier:
+    """One worker's way to a frontier. Make it with `open`."""
+
+    def __init__(self, place: Place, settings: FrontierSettings, clock: Clock) -> None:
+        self._place = place
+        self._settings = settings
+        self._clock = clock
+        self._sessions = Sessions(place, settings, clock)
+        self._shards = Shards(place.shards)
+        self._quotas = Quotas(settings.class_quotas)
+        self._slot = os.getpid()
+        self._closed = False
+        self.worker = NOBODY
+        """This worker's number: what `Wish.worker` should be."""
+
+    @classmethod
+    async def open(
+        cls,
+        place: Place,
+        settings: FrontierSettings,
+        clock: Clock,
+        *,
+        worker: str = "",
+    ) -> PostgresFrontier:
+        """Connect to the store, made or brought up to date as needed.
+
+        `worker` is the name of what owns an archive, the same at each start: leases and archive files go by it.
+        Raises `StoreError` when the server cannot be reached and `CrawlDirError` when the schema cannot be used.
+        """
+        store = cls(place, settings, clock)
+        return await store._opened(migrate, worker)
+
+    @classmethod
+    async def open_beside(cls, place: Place, settings: FrontierSettings, clock: Clock) -> PostgresFrontier:
+        """Connect to a store that is there, to look or to ask something: its format is left as it is."""
+        store = cls(place, settings, clock)
+        return await store._opened(require, "")
+
+    async def _opened(
+        self, way: Callable[[Connection, Place, Sequence[str]], Awaitable[Shards]], worker: str
+    ) -> PostgresFrontier:
+        try:
+            await self._sessions.open()
+            async with self._sessions.plain() as connection:
+                self._shards = await way(connection, self._place, steps())
+            if worker:
+                self.worker = await self._write(lambda it: Ledger(it).enlist(worker), NOBODY)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def close(self) -> None:
+        """End the sessions; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            await self._sessions.close()
+
+    # -- the frontier ---------------------------------------------------------------------------------------
+
+    async def claim(self, claims: Sequence[Claim], now: int | None = None) -> list[Claimed]:
+        return await self._write(partial(_claim, claims), now) if claims else []
+
+    async def lease(self, wish: Wish, now: int | None = None) -> list[Lease]:
+        async def work(transaction: Transaction, time: _Time) -> list[Lease]:
+            await wake(transaction)
+            return [_theirs(each, time) for each in await lease(transaction, wish, self._quotas)]
+
+        return await self._timed(work, now)
+
+    async def renew(self, tokens: Sequence[int], ttl_ms: int, now: int | None = None) -> list[bool]:
+        return await self._write(lambda it: renew(it, tokens, ttl_ms), now) if tokens else []
+
+    async def settle(
+        self, settlements: Sequence[Settlement], claims: Sequence[Claim], now: int | None = None
+    ) -> list[Answer]:
+        async def work(transaction: Transaction, time: _Time) -> list[Answer]:
+            return await settle(transaction, [_ours(each, time) for each in settlements], claims)
+
+        return await self._timed(work, now) if settlements or claims else []
+
+    async def reclaim(self, now: int | None = None) -> int:
+        return await self._write(reclaim, now)
+
+    async def void_leases(self, now: int | None = None) -> int:
+        """Give up the leases that this worker held before it was started; how many.
+
+        Their URLs come back as suspects. Those of other workers end when their time is over. Also sets right hosts
+        that wait for a time which only a wrong clock can have written.
+        """
+        await self._write(clamp, now)
+        lost = 0
+        while n := await self._write(lambda it: void(it, self.worker), now):
+            lost += n
+        return lost
+
+    async def next_due(self, now: int | None = None) -> int | None:
+        """As the port has it; by the store's own clock never far ahead, since others may queue something any time."""
+
+        async def work(transaction: Transaction, time: _Time) -> int | None:
+            due = await next_due(transaction)
+            if due is None or now is not None:
+                return due
+            return min(due, time.now + LOOK_AGAIN_MS) - time.least
+
+        return await self._timed(work, now)
+
+    async def counts(self) -> Counts:
+        return await self._read(Ledger.counts)
+
+    async def dead(self, after: int = 0, limit: int = 100) -> list[DeadLetter]:
+        return await self._read(lambda ledger: ledger.dead(after, limit))
+
+    async def revive(self, ids: Sequence[int], now: int | None = None) -> int:
+        return await self._write(lambda it: revive(it, ids), now)
+
+    # -- the ledger -----------------------------------------------------------------------------------------
+
+    async def notes(self) -> Mapping[str, str]:
+        return await self._read(Ledger.notes)
+
+    async def note(self, facts: Mapping[str, str]) -> None:
+        """Write facts. `hash_key` keeps its first value for ever: read it back."""
+        await self._write(lambda it: Ledger(it).note(facts), NOBODY)
+
+    async def robots(self, origins: Sequence[str]) -> list[RobotsFile | None]:
+        return await self._read(lambda ledger: ledger.robots(origins))
+
+    async def keep_robots(self, files: Sequence[RobotsFile]) -> None:
+        await self._write(lambda it: Ledger(it).keep_robots(files), NOBODY)
+
+    async def find(self, keys: Sequence[bytes]) -> list[Story | None]:
+        return await self._read(lambda ledger: ledger.find(keys))
+
+    async def hosts(self, after: str = "", limit: int = 100) -> list[HostFigures]:
+        return await self._read(lambda ledger: ledger.hosts(after, limit))
+
+    async def refused(self, hid: int, reason: Reason, after: int = 0, limit: int = 100) -> list[Story]:
+        return await self._read(lambda ledger: ledger.refused(hid, reason, after, limit))
+
+    async def unprocessed(self, after: int = 0, limit: int = 100) -> list[Story]:
+        return await self._read(lambda ledger: ledger.unprocessed(after, limit))
+
+    async def segments(self) -> dict[str, int]:
+        """How far settled captures reach into each file of this worker's archive: what must be there at a start."""
+        return await self._read(Ledger.segments)
+
+    # -- control --------------------------------------------------------------------------------------------
+
+    async def ask(self, commands: Sequence[str], now: int | None = None) -> list[int]:
+        return await self._write(lambda it: control.ask(it, commands), now)
+
+    async def asked(self, limit: int = 100) -> list[Asked]:
+        """Commands that are not carried out yet; a worker gets those that no other worker has taken, and has them."""
+        if self.worker == NOBODY:
+            return await self._look(lambda it: control.asked(it, limit))
+        return await self._write(lambda it: control.take(it, limit), None)
+
+    async def answers(self, numbers: Sequence[int]) -> list[Asked | None]:
+        return await self._look(lambda it: control.answers(it, numbers))
+
+    async def hold(self, hosts: Sequence[tuple[int, str]], how: Hold | None) -> None:
+        await self._write(lambda it: control.hold(it, hosts, how), NOBODY)
+
+    async def browse(self, shelf: Shelf, after: Cursor = (), limit: int = 100) -> Browsed:
+        return await self._look(lambda it: browse(it, shelf, after, limit))
+
+    async def rule(self, rulings: Sequence[Ruling], asked: Asked | None = None, now: int | None = None) -> list[bool]:
+        async def work(transaction: Transaction) -> list[bool]:
+            done = await rule(transaction, rulings)
+            if asked is not None:
+                await control.progress(transaction, asked)
+            return done
+
+        return await self._write(work, now)
+
+    async def alarm(self, hosts: Sequence[tuple[int, str]]) -> None:
+        await self._write(lambda it: control.alarm(it, hosts), NOBODY)
+
+    async def audit(self) -> list[str]:
+        """What the store says of itself that its rows do not, one line each; reads everything."""
+        return await self._look(contradictions)
+
+    # -- one call, one transaction --------------------------------------------------------------------------
+
+    async def _write(self, work: Callable[[Transaction], Awaitable[T]], now: int | None) -> T:
+        return await self._timed(lambda transaction, _: work(transaction), now)
+
+    async def _timed(self, work: Callable[[Transaction, _Time], Awaitable[T]], now: int | None) -> T:
+        async def whole(connection: Connection) -> T:
+            time = await self._time(connection) if now is None else _Time(now)
+            transaction = self._transaction(connection, time.now)
+            result = await work(transaction, time)
+            await transaction.finish()
+            return result
+
+        self._require_open()
+        return await self._sessions.write(whole)
+
+    async def _read(self, work: Callable[[Ledger], Awaitable[T]]) -> T:
+        return await self._look(lambda transaction: work(Ledger(transaction)))
+
+    async def _look(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        self._require_open()
+        return await self._sessions.read(lambda connection: work(self._transaction(connection, NOBODY)))
+
+    async def _time(self, connection: Connection) -> _Time:
+        before = self._clock.now()
+        row = await (await connection.execute(_SQL["clock"])).fetchone()
+        assert row is not None
+        return _Time(row[0], row[0] - self._clock.now(), row[0] - before)
+
+    def _transaction(self, connection: Connection, now: int) -> Transaction:
+        return Transaction(connection, self._settings, self._shards, self.worker, now, Book(self._slot))
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self._sessions.shown} is closed")
+
+
+async def _claim(claims: Sequence[Claim], transaction: Transaction) -> list[Claimed]:
+    return await claim(transaction, claims)
+
+
+def _ours(settlement: Settlement, time: _Time) -> Settlement:
+    """A settlement with its times by the store's clock, rather later than earlier."""
+    if time.most == 0:
+        return settlement
+    if isinstance(settlement, RetryAt):
+        return replace(settlement, due=settlement.due + time.most)
+    if isinstance(settlement, Released):
+        return replace(settlement, pace=replace(settlement.pace, next_at=settlement.pace.next_at + time.most))
+    return settlement
+
+
+def _theirs(lease: Lease, time: _Time) -> Lease:
+    """A lease with its times by the worker's clock, rather later than earlier."""
+    if time.least == 0:
+        return lease
+    pace = replace(lease.host.pace, next_at=lease.host.pace.next_at - time.least)
+    return replace(lease, host=replace(lease.host, pace=pace), until=lease.until - time.least)
