@@ -1,4 +1,8 @@
-"""`crawlspace normalize`: the canonical form and key of URLs, with the reasons. Needs no crawl; streams."""
+"""`crawlspace normalize`: the canonical form and key of URLs, with the reasons. Needs no crawl.
+
+A line in, a line out, at once, so that another program may ask and wait for the answer. What is no URL gets a reason
+and stops nothing; memory does not grow with the number of lines, save with `--group`, which must remember its list.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,13 @@ from typing import Any
 import click
 
 from crawlspace.cli.options import as_json, config_file, echo_json, overrides, settings_of
+from crawlspace.errors import UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.types import Unusable
 from crawlspace.urls import Identity, policy_from
+
+LINE_LIMIT = 1 << 20
+"""Bytes of a line that are looked at: far beyond the longest URL that any setting allows."""
 
 
 @click.command("normalize")
@@ -33,7 +41,11 @@ def command(
     overrides: Sequence[str],
 ) -> None:
     """Print the canonical form of URLs, given as arguments or one a line on standard input."""
+    if explained and grouped:
+        raise UsageError("--explain and --group cannot be had at once")
     identity = Identity(policy_from(settings_of(None, config, overrides).identity))
+    if base is not None and isinstance(refused := identity.identify(base), Unusable):
+        raise UsageError(f"--base is no URL ({refused.reason}): {printable(base, 200)}")
     texts = iter(urls) if urls else _lines()
     if grouped:
         _group(identity, texts, base, json_lines)
@@ -47,8 +59,11 @@ def command(
 
 def _lines() -> Iterator[str]:
     # Bytes, since a URL list from the web is not always UTF-8, and a bad line must not stop the stream.
-    for line in sys.stdin.buffer:
+    stream = sys.stdin.buffer
+    while line := stream.readline(LINE_LIMIT):
         text = line.decode("utf-8", "replace").strip("\r\n")
+        while len(line) == LINE_LIMIT and not line.endswith(b"\n"):
+            line = stream.readline(LINE_LIMIT)
         if text:
             yield text
 

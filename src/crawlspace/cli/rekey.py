@@ -48,7 +48,7 @@ def command(directory: Path, go: bool, json_lines: bool, config: Path | None, ov
     click.echo(f"re-keyed: {_summary(done)}")
     if done.parts:
         click.echo(
-            f"links of {done.pages} archived pages were offered again: {done.found} URLs are new"
+            f"{done.pages} archived pages and redirects were read again: {done.found} URLs are new"
             + (f"; {done.unreadable} pages could not be read" if done.unreadable else "")
         )
     if any(override.startswith("identity.") for override in overrides):
@@ -141,8 +141,8 @@ def _print(found: Outlook, directory: Path) -> None:
     for url in found.forecast.changes:
         click.echo(f"  {printable(url)} gets another key")
     if found.parting is not None:
-        read = f"{'all' if found.parting.whole else 'the first'} {found.parting.pages} archived pages"
-        click.echo(f"pages may come apart: {read} link to {found.parting.found} URLs that would be new")
+        read = f"{'all' if found.parting.whole else 'the first'} {found.parting.pages} archived pages and redirects"
+        click.echo(f"pages may come apart: {read} lead to {found.parting.found} URLs that would be new")
         for url in found.parting.examples:
             click.echo(f"  {printable(url)}")
     click.echo(f"nothing was changed; to do it: crawlspace rekey {directory} --apply, with the same settings")

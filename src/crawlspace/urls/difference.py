@@ -23,6 +23,8 @@ _JOINING_LISTS: Final = frozenset({"strip", "index_documents"})
 _PARTING_LISTS: Final = frozenset({"keep"})
 _ADDING: Final = frozenset({"strip", "keep"})
 """Lists of a host that add to those of all hosts; every other choice of a host replaces."""
+_HOST_FOLDS: Final = ("fold_trailing_dot", "fold_www")
+"""Choices that decide under which name the rules of some hosts are looked up."""
 _KINDS: Final = ("host", "suffix", "pattern")
 
 
@@ -53,6 +55,8 @@ def may_part(old: str, new: str) -> bool:
     if before.get("trackers_not_on") != after.get("trackers_not_on"):
         return True
     if not set(_list(before.get("trackers"))) <= set(_list(after.get("trackers"))):
+        return True
+    if _list(before.get("hosts")) and _folds(before) != _folds(after):
         return True
     was, now = _dict(before.get("rules")), _dict(after.get("rules"))
     if any(_parts(name, was.get(name, _MISSING), now.get(name, _MISSING)) for name in was.keys() | now.keys()):
@@ -90,6 +94,13 @@ def _plain_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Itera
 def _keeps_routes(text: Mapping[str, Any]) -> bool:
     every = [text.get("rules"), *(_dict(entry).get("rules") for entry in _list(text.get("hosts")))]
     return any(_dict(rules).get("hash_routes") for rules in every)
+
+
+def _folds(text: Mapping[str, Any]) -> list[Any]:
+    """Every choice about the names of hosts."""
+    every = [_dict(text.get("rules")), *(_dict(_dict(entry).get("rules")) for entry in _list(text.get("hosts")))]
+    chosen = ([rules.get(name) for name in _HOST_FOLDS] for rules in every)
+    return [choice for choice in chosen if any(value is not None for value in choice)]
 
 
 # -- words --------------------------------------------------------------------------------------------------

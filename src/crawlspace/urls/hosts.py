@@ -1,15 +1,21 @@
 """Names of hosts, taken from URLs as the parser writes them, and the registrable domains they belong to.
 
-The Public Suffix List comes with `publicsuffixlist` and is read once, when first asked for. Nothing here resolves a
-name or looks at the network. Texts that are no host come back unchanged; no function raises.
+The Public Suffix List comes with `publicsuffixlist` and is loaded when the first name is judged; of its ten thousand
+rules only those of the top-level domains that are met are parsed. Nothing here resolves a name or looks at the
+network. Texts that are no host come back unchanged; no function raises.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from publicsuffixlist import PublicSuffixList
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
 
 
 def origin_of(fetch_url: str) -> str:
@@ -56,9 +62,28 @@ def registrable_domain(host: str) -> str:
     name = host_name(host)
     if is_address(name) or "." not in name:
         return name
-    return _suffixes().privatesuffix(name.rstrip(".")) or name
+    name_without_dot = name.rstrip(".")
+    top = name_without_dot.rpartition(".")[2].lower()
+    return _suffixes(top if top in _rules() else "").privatesuffix(name_without_dot) or name
 
 
 @cache
-def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList()
+def _suffixes(top: str) -> PublicSuffixList:
+    """The rules under one top-level domain; without any, each of its names is one that was registered."""
+    from publicsuffixlist import PublicSuffixList
+
+    rules = _rules().get(top, ())
+    return PublicSuffixList(rules, accept_encoded_idn=not all(map(str.isascii, rules)))
+
+
+@cache
+def _rules() -> Mapping[str, Sequence[str]]:
+    """The rules of the list by their top-level domain, in letters and as URLs spell it."""
+    from publicsuffixlist import PSLFILE
+
+    rules: defaultdict[str, list[str]] = defaultdict(list)
+    for line in Path(PSLFILE).read_text("utf-8").splitlines():
+        rule = line.partition(" ")[0].lower()
+        if rule and not rule.startswith("//"):
+            rules[rule.rpartition(".")[2]].append(rule)
+    return rules | {top.encode("idna").decode(): found for top, found in rules.items() if not top.isascii()}

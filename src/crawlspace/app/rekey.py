@@ -1,0 +1,360 @@
+"""Re-keying a crawl: its URLs under the URL rules of the settings, after a dry run says what that would change.
+
+The store's own part is bounded, goes in transactions and can be killed at any moment. This module gives it the new
+rules, and reads archived pages again where pages that were one may come apart: the merged spellings were never
+stored, the pages that link to them were. Nothing is fetched, and the archive is only read. A crawl whose re-keying is
+not finished is not opened for crawling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from crawlspace import __version__
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.rules import NEW_RULES_TEXT, RULES, RULES_TEXT, in_words
+from crawlspace.archive.warc import WarcArchive
+from crawlspace.clock import Clock
+from crawlspace.engine.intake import Intake
+from crawlspace.engine.recent import Recent
+from crawlspace.errors import CrawlDirError, StoreDamaged
+from crawlspace.fetch.replay import result_of
+from crawlspace.frontier.sqlite.rekey import (
+    BATCH,
+    DONE,
+    LINKS,
+    MERGED_LINKS,
+    READY,
+    UNFINISHED,
+    Progress,
+    Rekeying,
+    decoded,
+    encoded,
+    open_rekeying,
+)
+from crawlspace.frontier.sqlite.rekey_plan import Named
+from crawlspace.frontier.sqlite.rekey_survey import (
+    EXAMPLES,
+    Forecast,
+    Source,
+    Survey,
+    has_followed,
+    merged_sources,
+    open_reading,
+    open_survey,
+    sources,
+)
+from crawlspace.frontier.sqlite.store import SqliteFrontier
+from crawlspace.pages.links import read_page
+from crawlspace.policy.scope import Scope
+from crawlspace.settings import Settings
+from crawlspace.states import UrlState
+from crawlspace.types import Claim, Claimed, RequestSpec, Unusable
+from crawlspace.urls import Identity, Policy, policy_from
+from crawlspace.urls.difference import difference, may_part
+
+SOFTWARE = f"crawlspace/{__version__}"
+LONGEST = 65_536
+"""No stored URL is longer; the setting's limit is for new ones."""
+PAGES_AT_ONCE = 50
+CLAIM_BATCH = 1_000
+PAGES_LOOKED_AT = 1_000
+"""Archived pages that a dry run reads."""
+LINKS_LOOKED_AT = 200_000
+
+Watch = Callable[[Progress], None]
+
+
+@dataclass(slots=True)
+class Parting:
+    """What archived pages say of pages that would come apart."""
+
+    pages: int = 0
+    """Pages read."""
+    whole: bool = True
+    """All there are were read."""
+    found: int = 0
+    """URLs to be queued that are not known under the new rules."""
+    examples: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Outlook:
+    """A dry run's answer."""
+
+    difference: list[str]
+    forecast: Forecast
+    parting: Parting | None
+    """None when no pages can come apart."""
+
+
+class _NewRules:
+    """The new rules, as a store asks for them."""
+
+    def __init__(self, identity: Identity, scope: Scope) -> None:
+        self._identity = identity
+        self._scope = scope
+
+    def name(self, url: str, request: RequestSpec | None) -> Named | None:
+        address = self._identity.identify(url, request=request)
+        if isinstance(address, Unusable):
+            return None
+        return Named(address.key, address.host, self._scope.is_seed_host(address))
+
+    def heir(self, host: str) -> Named:
+        # A host named with port 80 is one of https: http's own port is never written.
+        scheme = "https" if host.endswith(":80") else "http"
+        named = self.name(f"{scheme}://{host}/", None)
+        if named is None:
+            raise StoreDamaged(f"the store has a host that is none: {host!r}")
+        return named
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where a crawl is going."""
+
+    settings: Settings
+    policy: Policy
+    identity: Identity
+    """For new links, under the setting's limits."""
+    scope: Scope
+    naming: _NewRules
+
+    @classmethod
+    def of(cls, settings: Settings, notes: Mapping[str, str]) -> _Target:
+        policy = policy_from(settings.identity)
+        key = bytes.fromhex(notes.get("hash_key", ""))
+        identity = Identity(policy, key)
+        anything = msgspec.structs.replace(settings.identity, max_length=LONGEST)
+        widest = Identity(policy_from(anything), key)
+        scope = _rescoped(settings, notes.get("scope"), widest)
+        return cls(settings, policy, identity, scope, _NewRules(widest, scope))
+
+    def facts(self) -> dict[str, str]:
+        """What a crawl is told when its store is ready."""
+        return {RULES: self.policy.identifier, RULES_TEXT: self.policy.text, "scope": self.scope.roots}
+
+
+def _rescoped(settings: Settings, roots: str | None, identity: Identity) -> Scope:
+    """The scope as it has grown, its seeds under the hosts they have now."""
+    if roots is None:
+        return Scope.of(settings.scope, ())
+    Scope.restore(settings.scope, roots)  # says what is wrong with it
+    origins = [origin for _, origin in msgspec.json.decode(roots)["seeds"]]
+    addresses = [identity.identify(f"{origin}/") for origin in origins]
+    return Scope.of(settings.scope, [each for each in addresses if not isinstance(each, Unusable)])
+
+
+# -- the dry run --------------------------------------------------------------------------------------------
+
+
+async def outlook(directory: CrawlDirectory, settings: Settings, clock: Clock) -> Outlook | None:
+    """What re-keying to the rules of the settings would do; None when the crawl has them already.
+
+    Changes nothing, also while the crawl runs. Raises `CrawlDirError` when a re-keying is under way.
+    """
+    directory.require()
+    notes = await _notes(directory, settings, clock)
+    target = _Target.of(settings, notes)
+    if decoded(notes.get(UNFINISHED)) is not None:
+        raise CrawlDirError(
+            "a re-keying of this crawl is under way, so its URLs are under two sets of rules",
+            hint=f"go on with it: crawlspace rekey {directory.path} --apply, with the settings that it began with",
+        )
+    if notes.get(RULES) == target.policy.identifier:
+        return None
+    old = notes.get(RULES_TEXT, "")
+    with open_survey(directory.database, settings.frontier(), target.naming) as survey:
+        forecast = survey.forecast()
+        parts = may_part(old, target.policy.text) and has_followed(survey.store)
+        parting = _look_at_pages(survey, target, _archive(directory, settings, clock)) if parts else None
+    return Outlook(difference(old, target.policy.text), forecast, parting)
+
+
+async def _notes(directory: CrawlDirectory, settings: Settings, clock: Clock) -> Mapping[str, str]:
+    frontier = await SqliteFrontier.open(directory.database, settings.frontier(), clock, read_only=True)
+    try:
+        return await frontier.notes()
+    finally:
+        await frontier.close()
+
+
+def _look_at_pages(survey: Survey, target: _Target, archive: WarcArchive) -> Parting:
+    """Count the links of archived pages that nobody has a key for."""
+    told = Parting()
+    new: set[bytes] = set()
+    intake = _intake(target, follow=True)
+    for source in survey.every_source(PAGES_AT_ONCE):
+        if told.pages >= PAGES_LOOKED_AT or len(new) >= LINKS_LOOKED_AT:
+            told.whole = False
+            break
+        told.pages += 1
+        for claim in _claims_of(source, intake, archive, target.settings) or ():
+            key = claim.address.key
+            if claim.refusal is None and key not in new and not survey.plans(key):
+                new.add(key)
+                told.examples += [claim.address.fetch_url][: EXAMPLES - len(told.examples)]
+    told.found = len(new)
+    return told
+
+
+# -- doing it -----------------------------------------------------------------------------------------------
+
+
+async def apply(
+    directory: CrawlDirectory, settings: Settings, clock: Clock, watch: Watch, batch: int = BATCH
+) -> Progress | None:
+    """Take the crawl to the rules of the settings, or go on with that; None when it has them already.
+
+    Raises `CrawlDirError` when a re-keying to other rules is under way, or somebody has the directory. Killed at any
+    moment, the same call goes on and ends as if nothing had happened.
+    """
+    directory.require()
+    with directory.locked():
+        notes = await _made_ready(directory, settings, clock)
+        target = _Target.of(settings, notes)
+        progress = decoded(notes.get(UNFINISHED))
+        if progress is None and notes.get(RULES) == target.policy.identifier:
+            directory.write_effective(settings)
+            return None
+        _require_same_goal(progress, target.policy, notes, directory)
+        with open_rekeying(directory.database, settings.frontier(), target.naming, batch) as rekeying:
+            if progress is None:
+                progress = _begun(rekeying, target, notes, clock)
+            progress = _carried_out(rekeying, progress, target, watch)
+        directory.write_effective(settings)
+        return await _Offering(directory, target, clock, watch).run(progress)
+
+
+def _begun(rekeying: Rekeying, target: _Target, notes: Mapping[str, str], clock: Clock) -> Progress:
+    policy = target.policy
+    parts = may_part(notes.get(RULES_TEXT, ""), policy.text)
+    return rekeying.begin(policy.identifier, clock.now(), {NEW_RULES_TEXT: policy.text}, parts=parts)
+
+
+def _carried_out(rekeying: Rekeying, progress: Progress, target: _Target, watch: Watch) -> Progress:
+    """The store under the new rules."""
+    for reached in rekeying.run(progress):
+        progress = reached
+        watch(progress)
+    if progress.stage == READY:
+        progress = rekeying.finish(progress, target.facts())
+        watch(progress)
+    return progress
+
+
+async def _made_ready(directory: CrawlDirectory, settings: Settings, clock: Clock) -> Mapping[str, str]:
+    """Bring the store up to date and void the leases of a dead process, as at every start."""
+    frontier = await SqliteFrontier.open(directory.database, settings.frontier(), clock)
+    try:
+        await frontier.void_leases()
+        return await frontier.notes()
+    finally:
+        await frontier.close()
+
+
+def _require_same_goal(
+    progress: Progress | None, policy: Policy, notes: Mapping[str, str], directory: CrawlDirectory
+) -> None:
+    if progress is not None and progress.rules != policy.identifier:
+        raise CrawlDirError(
+            "a re-keying to other URL rules than these is under way; what these change of its goal: "
+            f"{in_words(notes.get(NEW_RULES_TEXT, ''), policy.text)}",
+            hint=f"finish that one first, with the settings that it began with: crawlspace rekey {directory.path}",
+        )
+
+
+@dataclass(slots=True)
+class _Offering:
+    """Reads archived pages again and offers their links under the new rules; links that are known change nothing."""
+
+    directory: CrawlDirectory
+    target: _Target
+    clock: Clock
+    watch: Watch
+
+    async def run(self, progress: Progress) -> Progress:
+        """Until all pages were read; the last word of the re-keying."""
+        if progress.stage == DONE:
+            return progress
+        settings = self.target.settings
+        archive = _archive(self.directory, settings, self.clock)
+        frontier = await SqliteFrontier.open(self.directory.database, settings.frontier(), self.clock)
+        try:
+            with open_reading(self.directory.database, settings.frontier()) as store:
+                intake = _intake(self.target, follow=has_followed(store))
+                while progress.stage != DONE:
+                    read = sources if progress.stage == LINKS else merged_sources
+                    batch = read(store, int(progress.after[0]), PAGES_AT_ONCE)
+                    progress = await self._offer(progress, batch, frontier, (intake, archive))
+                    await frontier.note({UNFINISHED: "" if progress.stage == DONE else encoded(progress)})
+                    self.watch(progress)
+        finally:
+            await frontier.close()
+        return progress
+
+    async def _offer(
+        self,
+        progress: Progress,
+        batch: list[Source],
+        frontier: SqliteFrontier,
+        readers: tuple[Intake, WarcArchive],
+    ) -> Progress:
+        if not batch:
+            stage = MERGED_LINKS if progress.stage == LINKS else DONE
+            return msgspec.structs.replace(progress, stage=stage, after=(0,))
+        intake, archive = readers
+        waiting: list[Claim] = []
+        unreadable = found = 0
+        for source in batch:
+            claims = _claims_of(source, intake, archive, self.target.settings)
+            unreadable += claims is None
+            waiting += claims or ()
+            if len(waiting) >= CLAIM_BATCH:
+                found += await _claim(waiting, frontier, intake)
+                waiting = []
+        found += await _claim(waiting, frontier, intake)
+        return msgspec.structs.replace(
+            progress,
+            after=(batch[-1].cursor,),
+            pages=progress.pages + len(batch),
+            unreadable=progress.unreadable + unreadable,
+            found=progress.found + found,
+        )
+
+
+async def _claim(claims: list[Claim], frontier: SqliteFrontier, intake: Intake) -> int:
+    """Claim these; how many are queued that were not known."""
+    if not claims:
+        return 0
+    answers = await frontier.claim(claims)
+    intake.recent.commit(claims)
+    return sum(answer is Claimed.NEW and claim.refusal is None for claim, answer in zip(claims, answers, strict=True))
+
+
+def _intake(target: _Target, *, follow: bool) -> Intake:
+    return Intake(target.identity, target.scope, target.settings.priority, Recent(), follow)
+
+
+def _archive(directory: CrawlDirectory, settings: Settings, clock: Clock) -> WarcArchive:
+    return WarcArchive(directory.archive, settings.archive, clock, crawl=directory.path.name, software=SOFTWARE)
+
+
+def _claims_of(source: Source, intake: Intake, archive: WarcArchive, settings: Settings) -> list[Claim] | None:
+    """What a stored answer leads to under the new rules; None when its capture cannot be read."""
+    if source.state is UrlState.REDIRECTED:
+        address = intake.identity.identify(source.target or "", source.url.url)
+        if isinstance(address, Unusable) or address.key == source.url.key:
+            return []
+        return [intake.redirect(address, source.url)]
+    if source.pointer is None or not intake.follow:
+        return []
+    try:
+        result = result_of(archive.open(source.pointer), settings.fetch)
+    except StoreDamaged:
+        return None
+    return intake.page(read_page(result.body, result.url, result.headers, settings.discovery), source.url)

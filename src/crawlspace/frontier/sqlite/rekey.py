@@ -1,0 +1,204 @@
+"""Re-keying a store: its URLs under other URL rules, in bounded memory, in transactions, to be killed at any moment.
+
+The store says in one of its facts how far it is; whoever finds that fact there must go on or leave the store alone.
+Every step reads it, works on one batch, and writes it again in the same transaction, so that a killed re-keying goes
+on where it was and ends like one that was not.
+
+What stays in the archive is not touched, and what the store has learned of robots, archive files and bytes holds on.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from crawlspace.errors import StoreDamaged
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sqlite.book import Book
+from crawlspace.frontier.sqlite.condemned import bury_some
+from crawlspace.frontier.sqlite.connection import connect, durably, translated, writing
+from crawlspace.frontier.sqlite.rekey_move import Moving
+from crawlspace.frontier.sqlite.rekey_plan import WALKS, Cursor, Naming, Planning, planned_after
+from crawlspace.frontier.sqlite.rekey_rest import Rest
+
+_SQL = statements(__package__, "rekey.sql")
+
+UNFINISHED = "rekey"
+"""The fact of a store whose re-keying is not over; empty or not there when there is none."""
+
+BATCH = 2_000
+"""URLs in one transaction: about a twentieth of a second."""
+
+_PLANNING = {f"plan {place.name.lower()}": place for place in WALKS}
+_MOVING = "move"
+_POINTING = ("point outcome", "point queue", "point delayed", "point content")
+_HOSTS = "hosts"
+READY = "ready"
+"""The stage in which all URLs are under the new rules, and the store does not say so yet."""
+LINKS = "links"
+MERGED_LINKS = "links of merged"
+DONE = "done"
+"""The stages in which archived pages are read again; their work is done by whoever has the archive."""
+
+_STAGES = (*_PLANNING, _MOVING, *_POINTING, _HOSTS, READY)
+_FIRST: dict[str, Cursor] = {
+    **{stage: WALKS[place][1] for stage, place in _PLANNING.items()},
+    _MOVING: ("", -1, -1, 0),
+    "point outcome": (0,),
+    "point queue": (-1, -1, -1),
+    "point delayed": (-1, -1),
+    "point content": ("",),
+    _HOSTS: (-1,),
+    READY: (),
+}
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a re-keying is."""
+
+    rules: str
+    """Identifier of the new rules."""
+    parts: bool
+    """Pages may come apart: archived pages are read again in the end."""
+    urls: int
+    """URLs known when it began."""
+    stage: str = _STAGES[0]
+    after: tuple[int | str, ...] = _FIRST[_STAGES[0]]
+    planned: int = 0
+    moved: int = 0
+    """URLs looked at in the stage `move`."""
+    changed: int = 0
+    """URLs whose key is another now."""
+    merged: int = 0
+    """URLs that became one with another."""
+    restored: int = 0
+    """URLs that were merged before and stand for themselves again."""
+    pages: int = 0
+    """Archived pages read again."""
+    unreadable: int = 0
+    """Archived pages that could not be read."""
+    found: int = 0
+    """URLs that those pages made known."""
+
+
+def encoded(progress: Progress) -> str:
+    """The fact of a store that stands here."""
+    return msgspec.json.encode(progress).decode()
+
+
+def decoded(fact: str | None) -> Progress | None:
+    """How far a store is; None when no re-keying is under way. Raises `StoreDamaged`."""
+    if not fact:
+        return None
+    try:
+        return msgspec.json.decode(fact, type=Progress)
+    except msgspec.DecodeError as error:
+        raise StoreDamaged(f"how far the re-keying is cannot be read: {error}") from error
+
+
+@contextmanager
+def open_rekeying(path: Path, settings: FrontierSettings, naming: Naming, batch: int = BATCH) -> Iterator[Rekeying]:
+    """A store that this process owns, whose leases are void."""
+    with translated(str(path)):
+        connection = connect(str(path), settings)
+        try:
+            yield Rekeying(connection, settings, naming, batch)
+        finally:
+            connection.close()
+
+
+class Rekeying:
+    """Takes one store to new rules. Made by `open_rekeying`."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, settings: FrontierSettings, naming: Naming, batch: int
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._naming = naming
+        self._batch = batch
+
+    def begin(self, rules: str, now: int, facts: Mapping[str, str], *, parts: bool) -> Progress:
+        """Bury what was given up, and write down that a re-keying to these rules has begun, with facts about it."""
+        while self._connection.execute(_SQL["condemned"]).fetchone():
+            with writing(self._connection):
+                book = Book(self._connection, self._settings)
+                bury_some(self._connection, book, now)
+                book.write()
+        with durably(self._connection, self._settings), writing(self._connection):
+            for statement in ("drop_plan", "make_plan", "make_merged", "index_merged"):
+                self._connection.execute(_SQL[statement])
+            (urls,) = self._connection.execute(_SQL["count_urls"]).fetchone()
+            progress = Progress(rules=rules, parts=parts, urls=urls)
+            self._connection.executemany(_SQL["write_fact"], facts.items())
+            self._write(progress)
+        return progress
+
+    def run(self, progress: Progress) -> Iterator[Progress]:
+        """Go on from here until the store is ready, one transaction a step; gives where it stands after each."""
+        while progress.stage in _STAGES and progress.stage != READY:
+            with writing(self._connection):
+                progress = self._step(progress)
+                self._write(progress)
+            yield progress
+
+    def finish(self, progress: Progress, facts: Mapping[str, str]) -> Progress:
+        """Put the ready store under the new rules, which these facts tell; where it stands then."""
+        left = msgspec.structs.replace(progress, stage=LINKS if progress.parts else DONE, after=(0,))
+        with durably(self._connection, self._settings), writing(self._connection):
+            self._connection.execute(_SQL["drop_plan"])
+            self._connection.executemany(_SQL["write_fact"], facts.items())
+            self._connection.execute(_SQL["write_fact"], (UNFINISHED, encoded(left) if progress.parts else ""))
+        return left
+
+    def _write(self, progress: Progress) -> None:
+        self._connection.execute(_SQL["write_fact"], (UNFINISHED, encoded(progress)))
+
+    def _step(self, progress: Progress) -> Progress:
+        stage, after = progress.stage, progress.after
+        if stage in _PLANNING:
+            planning = Planning(self._connection, self._connection, self._naming)
+            reached, n, changed = planning.step(_PLANNING[stage], after, self._batch)
+            told = msgspec.structs.replace(progress, planned=progress.planned + n, changed=progress.changed + changed)
+            return _onwards(told, reached)
+        if stage == _MOVING:
+            return self._move(progress)
+        rest = Rest(self._connection, self._settings, self._naming)
+        walks = {
+            "point outcome": rest.outcomes,
+            "point queue": rest.queue,
+            "point delayed": rest.delayed,
+            "point content": rest.content,
+            _HOSTS: rest.hosts,
+        }
+        return _onwards(progress, walks[stage](after, self._batch))
+
+    def _move(self, progress: Progress) -> Progress:
+        key, rank, number, winner = progress.after
+        start = bytes.fromhex(str(key))
+        rows = planned_after(self._connection, (start, int(rank), int(number)), self._batch)
+        if not rows:
+            return _onwards(progress, None)
+        moving = Moving(self._connection, self._settings, self._naming, progress.rules)
+        did, (_, winner) = moving.run(rows, (start, int(winner)))
+        last = rows[-1]
+        told = msgspec.structs.replace(
+            progress,
+            moved=progress.moved + len(rows),
+            merged=progress.merged + did.merged,
+            restored=progress.restored + did.restored,
+        )
+        return _onwards(told, (last.key.hex(), last.rank, last.id, winner))
+
+
+def _onwards(progress: Progress, reached: Cursor | None) -> Progress:
+    """The same stage from there, or the next one."""
+    if reached is not None:
+        return msgspec.structs.replace(progress, after=reached)
+    stage = _STAGES[_STAGES.index(progress.stage) + 1]
+    return msgspec.structs.replace(progress, stage=stage, after=_FIRST[stage])
