@@ -5,8 +5,10 @@ Nothing here knows a socket or a file. Times are integer milliseconds since 1970
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 
 @unique
@@ -45,14 +47,13 @@ class Headers:
 
     def __init__(self, raw: tuple[tuple[bytes, bytes], ...] = ()) -> None:
         self.raw = raw
-        first: dict[str, str] = {}
-        for name, value in raw:
-            first.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
-        self._first = first
+        # Few of a page's headers are ever asked for: they stay bytes until then.
+        self._first = {name.lower(): value for name, value in reversed(raw)}
 
     def get(self, name: str, default: str = "") -> str:
         """The first value under `name` (lower case), or `default`."""
-        return self._first.get(name, default)
+        value = self._first.get(name.encode("latin-1"))
+        return default if value is None else value.decode("latin-1")
 
     def all(self, name: str) -> list[str]:
         """Every value under `name` (lower case), in order."""
@@ -69,8 +70,7 @@ class Headers:
         return f"Headers({self.raw!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class FetchRequest:
+class FetchRequest(Struct, frozen=True):
     """One request to be made. The URL is already in WHATWG form, without fragment and user information."""
 
     url: str
@@ -80,8 +80,10 @@ class FetchRequest:
     """Beyond those that every request carries; they replace a default of the same name."""
 
 
-@dataclass(frozen=True, slots=True)
-class FetchResult:
+_NO_HEADERS = Headers()
+
+
+class FetchResult(Struct, frozen=True):
     """What came of a request. Failures are values here, never exceptions.
 
     `error` is None exactly when a whole response head was read and the body was read to its end or to its cap;
@@ -96,7 +98,7 @@ class FetchResult:
     detail: str = ""
     status: int = 0
     """0 when no response head was read."""
-    headers: Headers = field(default_factory=Headers)
+    headers: Headers = _NO_HEADERS
     request_head: bytes = b""
     """Request line and headers as sent, with the blank line."""
     request_body: bytes = b""

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from crawlspace.errors import ConfigError
 from crawlspace.exchange import FetchRequest
-from crawlspace.fetch.request import Composer, Unsendable
+from crawlspace.fetch.request import Composer, Unsendable, destination_of, origin_from
 
 COMPOSER = Composer("crawlspace-test/1 (+https://example.org/bot)")
 
 
 def head(url: str = "http://a.test/", **rest: object) -> bytes:
-    return COMPOSER.compose(FetchRequest(url, **rest)).head  # type: ignore[arg-type]
+    return COMPOSER.compose(FetchRequest(url, **rest), destination_of(url))  # type: ignore[arg-type]
 
 
 def test_a_plain_request_names_its_host_and_us() -> None:
@@ -41,7 +41,7 @@ def test_a_plain_request_names_its_host_and_us() -> None:
     ],
 )
 def test_an_origin_is_scheme_host_and_port(url: str, origin: tuple[str, str, int]) -> None:
-    assert COMPOSER.compose(FetchRequest(url)).origin == origin
+    assert destination_of(url).origin == origin
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_user_agent_that_no_header_may_hold_is_a_mistake_of_the_configuration(
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
 def test_a_head_has_as_many_lines_as_were_meant(url: str, name: str, value: str) -> None:
     try:
-        sent = COMPOSER.compose(FetchRequest("http://a.test/" + url, headers=((name, value),))).head
+        sent = head("http://a.test/" + url, headers=((name, value),))
     except Unsendable:
         return
     assert (
@@ -137,3 +137,39 @@ def test_a_head_has_as_many_lines_as_were_meant(url: str, name: str, value: str)
         == sent.count(b"\r")
         == 7 - (name.lower() in ("host", "user-agent", "accept", "accept-encoding"))
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("https://a.test", ("https", "a.test", 443)),
+        ("HTTPS://A.test/", ("https", "a.test", 443)),
+        ("http://[::1]:8080", ("http", "[::1]", 8080)),
+    ],
+)
+def test_a_setting_names_an_origin(text: str, origin: tuple[str, str, int]) -> None:
+    assert origin_from(text) == origin
+
+
+@pytest.mark.parametrize(
+    "text", ["a.test", "ftp://a.test", "https://a.test/path", "https://a.test:0", "", "https://b\u00fc.test"]
+)
+def test_what_is_no_origin_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match="no origin") as caught:
+        origin_from(text)
+    assert repr(text) in str(caught.value)
+
+
+def test_a_login_in_place_of_an_origin_is_not_repeated() -> None:
+    with pytest.raises(ValueError, match="no origin") as caught:
+        origin_from("https://user:hush@a.test")
+    assert "hush" not in str(caught.value)
+
+
+def test_a_secret_replaces_a_field_of_the_request_and_a_proxy_gets_the_whole_url() -> None:
+    request = FetchRequest("http://a.test/x", headers=(("cookie", "a=1"), ("X-A", "1")))
+    sent = COMPOSER.compose(request, destination_of(request.url), {"Cookie": "a=1; b=2"}, "http://a.test/x")
+    assert sent.startswith(b"GET http://a.test/x HTTP/1.1\r\nHost: a.test\r\n")
+    assert sent.lower().count(b"cookie:") == 1
+    assert b"Cookie: a=1; b=2\r\n" in sent
+    assert b"X-A: 1\r\n" in sent

@@ -15,7 +15,8 @@ import trustme
 from crawlspace.errors import ConfigError
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult, Truncated
 from crawlspace.fetch import FetchSettings, NetworkSettings
-from crawlspace.fetch.dial import tls_context
+from crawlspace.fetch.request import Origin
+from crawlspace.fetch.tls import Contexts
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -96,7 +97,7 @@ def test_without_verification_any_certificate_passes(ask: Any) -> None:
 
 
 def test_versions_before_1_2_are_not_spoken() -> None:
-    assert tls_context(FetchSettings()).minimum_version is ssl.TLSVersion.TLSv1_2
+    assert Contexts(FetchSettings()).of(Origin("https", "a.test", 443)).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
 def test_a_server_that_speaks_no_tls_is_a_value(ask: Any) -> None:
@@ -162,4 +163,75 @@ def test_a_file_of_authorities_that_cannot_be_used_is_named(content: str | None,
     if content is not None:
         path.write_text(content)
     with pytest.raises(ConfigError, match=r"ca\.pem"):
-        tls_context(FetchSettings(ca_file=str(path)))
+        Contexts(FetchSettings(ca_file=str(path)))
+
+
+def test_an_exception_holds_for_its_origin_alone_and_is_told(run: Any, serving: Any, fetching: Any) -> None:
+    async def test() -> None:
+        async with serving(OK, tls=context_of(trustme.CA().issue_cert("x.test"))) as server:
+            table = {f"{name}.test": f"127.0.0.1:{server.port}" for name in "ab"}
+            network = NetworkSettings(allow=["127.0.0.1"], resolve=table)
+            async with fetching(network, tls_unverified=["https://a.test"]) as fetcher:
+                passed, refused, port = [
+                    await fetcher.fetch(FetchRequest(f"https://{host}/"))
+                    for host in ("a.test", "b.test", "a.test:8443")
+                ]
+                assert (passed.error, passed.detail) == (None, "the certificate was not checked")
+                assert (refused.error, port.error) == (FetchError.TLS, FetchError.TLS)
+
+    run(test())
+
+
+def test_a_client_certificate_is_shown_to_its_origin_and_to_nobody_else(
+    run: Any, serving: Any, fetching: Any, authority: trustme.CA, ca_file: str, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.pem"
+    authority.issue_cert("robot@a.test").private_key_and_cert_chain_pem.write_to_path(str(mine))
+    context = context_of(authority.issue_cert("a.test", "b.test"))
+    context.verify_mode = ssl.CERT_OPTIONAL
+    authority.configure_trust(context)
+    shown: list[bool] = []
+
+    async def answer(writer: asyncio.StreamWriter, number: int) -> None:
+        shown.append(bool(writer.get_extra_info("ssl_object").getpeercert()))
+        writer.write(OK)
+
+    async def test() -> None:
+        async with serving(answer, tls=context) as server:
+            table = {f"{name}.test": f"127.0.0.1:{server.port}" for name in "ab"}
+            network = NetworkSettings(allow=["127.0.0.1"], resolve=table)
+            certificates = {"https://a.test": str(mine)}
+            async with fetching(network, ca_file=ca_file, client_certificates=certificates) as fetcher:
+                for host in ("a.test", "b.test"):
+                    result = await fetcher.fetch(FetchRequest(f"https://{host}/"))
+                    assert (result.error, result.body) == (None, b"ok"), result.detail
+
+    run(test())
+    assert shown == [True, False]
+
+
+LOCKED = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"
+
+
+@pytest.mark.parametrize("content", [None, "nothing", LOCKED])
+def test_a_client_certificate_that_cannot_be_used_is_named(content: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "mine.pem"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ConfigError, match=r"mine\.pem"):
+        Contexts(FetchSettings(client_certificates={"https://a.test": str(path)}))
+
+
+def test_a_key_with_a_password_is_refused_rather_than_asked_for(authority: trustme.CA, tmp_path: Path) -> None:
+    """OpenSSL would otherwise ask at the terminal, and a crawl would wait for ever."""
+    from cryptography.hazmat.primitives import serialization
+
+    leaf = authority.issue_cert("robot@a.test")
+    key = serialization.load_pem_private_key(leaf.private_key_pem.bytes(), None)
+    locked = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"x")
+    )
+    path = tmp_path / "mine.pem"
+    path.write_bytes(locked + leaf.cert_chain_pems[0].bytes())
+    with pytest.raises(ConfigError, match=r"mine\.pem"):
+        Contexts(FetchSettings(client_certificates={"https://a.test": str(path)}))

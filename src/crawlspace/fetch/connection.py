@@ -27,7 +27,8 @@ class Connection(asyncio.Protocol):
         self.requests = 0
         """Requests that were sent."""
         self.closed = False
-        self._address = str(endpoint)
+        self.address = str(endpoint)
+        """Where the answers come from, as text with its port; "" where a proxy alone knows."""
         self._limits = limits
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
@@ -40,11 +41,6 @@ class Connection(asyncio.Protocol):
         self._heard_at = 0.0
         self._rate_from = 0.0
         self._rate_bytes = 0
-
-    @property
-    def address(self) -> str:
-        """The address really connected to, as text with its port."""
-        return self._address
 
     def send(self, request: bytes, reader: ResponseReader, deadline: float) -> asyncio.Future[None]:
         """Send a request; the future is done once `reader` is, at the latest at `deadline` (loop time)."""

@@ -1,4 +1,4 @@
-"""From an origin to an open connection: names, the guard, the race of addresses, the TLS handshake.
+"""From endpoints to an open connection: the guard, the race of addresses, the TLS handshake.
 
 A name is resolved once and every address it has is judged; only those that pass are connected to, as numbers, so no
 second lookup can lead elsewhere (DNS rebinding). The address of the peer is judged again once it is connected.
@@ -11,13 +11,12 @@ import errno
 import socket
 import ssl
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from ipaddress import ip_address
 from itertools import zip_longest
 from typing import NamedTuple
 
-from crawlspace.errors import ConfigError
 from crawlspace.exchange import FetchError
 from crawlspace.fetch.connection import Connection
 from crawlspace.fetch.guard import Network, networks, refusal
@@ -25,6 +24,7 @@ from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.pool import Pool
 from crawlspace.fetch.request import Origin
 from crawlspace.fetch.resolve import Endpoint, NetworkSettings, Resolver
+from crawlspace.fetch.tls import Contexts
 
 STAGGER = 0.25
 """Seconds an address has for itself before the next one joins the race (RFC 8305, section 5)."""
@@ -44,6 +44,9 @@ _LOCAL = {
     errno.EAFNOSUPPORT,
 }
 """Failures to connect that say something of this machine, not of the server."""
+
+Finish = Callable[[Endpoint, socket.socket], Awaitable[Connection]]
+"""Makes a connection of a connected socket; it owns the socket, and the place at its address, from then on."""
 
 
 class Unreachable(Exception):
@@ -71,18 +74,44 @@ class Dialler:
     """Opens connections."""
 
     def __init__(self, limits: FetchSettings, reach: Reach, resolver: Resolver, pool: Pool) -> None:
+        self.reach = reach
+        self.tls = Contexts(limits)
         self._limits = limits
-        self._reach = reach
         self._resolver = resolver
         self._pool = pool
-        self._tls = tls_context(limits)
 
     async def open(self, origin: Origin, deadline: float) -> Connection:
-        """A fresh connection, at `deadline` (loop time) at the latest; raises `Unreachable`.
+        """A fresh connection, at `deadline` (loop time) at the latest; raises `Unreachable`."""
+        endpoints = await self.endpoints(origin, self.reach)
+        return await self.connect(endpoints, self.reach, deadline, partial(self.establish, origin))
+
+    async def endpoints(self, origin: Origin, reach: Reach) -> Sequence[Endpoint]:
+        """Where a host may be reached, at least one; the guard has passed them all. Raises `Unreachable`."""
+        found = await self.lookup(origin)
+        refusals = [refusal(endpoint.address, *reach) for endpoint in found]
+        passed = [endpoint for endpoint, reason in zip(found, refusals, strict=True) if reason is None]
+        if not passed:
+            raise Unreachable(FetchError.ADDRESS_REFUSED, refusals[0] or "")
+        return list(_alternating(passed))[:MAX_ATTEMPTS]
+
+    async def lookup(self, origin: Origin) -> Sequence[Endpoint]:
+        """All endpoints of a host, at least one, not judged yet; raises `Unreachable`."""
+        try:
+            async with asyncio.timeout(self._limits.connect_timeout):
+                found, problem = await self._resolver.resolve(origin.host, origin.port)
+        except TimeoutError:
+            found, problem = (), f"{origin.host}: no answer after {self._limits.connect_timeout:g} s"
+        if not found:
+            raise Unreachable(FetchError.DNS, problem)
+        return found
+
+    async def connect(
+        self, endpoints: Sequence[Endpoint], reach: Reach, deadline: float, finish: Finish
+    ) -> Connection:
+        """Connect to one of these and let `finish` make a connection of the socket; raises `Unreachable`.
 
         Waiting for a place at the address is not the server's fault and does not count as connecting.
         """
-        endpoints = await self._endpoints(origin)
         first = endpoints[0]
         try:
             async with asyncio.timeout_at(deadline):
@@ -92,39 +121,51 @@ class Dialler:
         connected = False
         try:
             async with asyncio.timeout(self._limits.connect_timeout):
-                endpoint, sock = await (self._race(endpoints) if len(endpoints) > 1 else self._alone(first))
+                endpoint, sock = await (
+                    self._race(endpoints, reach) if len(endpoints) > 1 else self._alone(first, reach)
+                )
                 connected = True
-                return await self._establish(origin, endpoint, sock)
+                return await finish(endpoint, sock)
         except TimeoutError:
             stage = "TLS handshake" if connected else "connecting"
             raise Unreachable(
                 FetchError.CONNECT_TIMEOUT, f"{stage}: not done after {self._limits.connect_timeout:g} s"
             ) from None
 
-    async def _endpoints(self, origin: Origin) -> Sequence[Endpoint]:
-        """Where the origin may be reached, at least one; the guard has passed them all."""
+    async def establish(self, origin: Origin, endpoint: Endpoint, sock: socket.socket) -> Connection:
+        """Make a connection of a socket, over TLS where the origin says https; raises `Unreachable`."""
+        connection = Connection(endpoint, self._limits, self._pool.closed)
+        secure = origin.scheme == "https"
         try:
-            async with asyncio.timeout(self._limits.connect_timeout):
-                found, problem = await self._resolver.resolve(origin.host, origin.port)
-        except TimeoutError:
-            found, problem = (), f"{origin.host}: no answer after {self._limits.connect_timeout:g} s"
-        if not found:
-            raise Unreachable(FetchError.DNS, problem)
-        refusals = [refusal(endpoint.address, *self._reach) for endpoint in found]
-        passed = [endpoint for endpoint, reason in zip(found, refusals, strict=True) if reason is None]
-        if not passed:
-            raise Unreachable(FetchError.ADDRESS_REFUSED, refusals[0] or "")
-        return list(_alternating(passed))[:MAX_ATTEMPTS]
+            await asyncio.get_running_loop().create_connection(
+                lambda: connection,
+                sock=sock,
+                ssl=self.tls.of(origin) if secure else None,
+                server_hostname=server_name(origin) if secure else None,
+            )
+        except BaseException as error:
+            connection.abandon()
+            sock.close()
+            if isinstance(error, OSError):
+                kind = FetchError.TLS if secure else FetchError.CONNECT
+                raise Unreachable(kind, problem_of(error)) from error
+            raise
+        return connection
 
     # -- sockets ----------------------------------------------------------------------------------------------
 
-    async def _race(self, endpoints: Sequence[Endpoint]) -> tuple[Endpoint, socket.socket]:
+    async def _race(self, endpoints: Sequence[Endpoint], reach: Reach) -> tuple[Endpoint, socket.socket]:
         """The first socket that connects. The first endpoint's place is taken already; others must get theirs."""
         left = deque(endpoints)
         attempts: dict[asyncio.Task[socket.socket], Endpoint] = {}
         failures: list[BaseException] = []
+
+        def start() -> None:
+            endpoint = left.popleft()
+            attempts[asyncio.create_task(self._attempt(endpoint, reach))] = endpoint
+
         try:
-            self._start(left, attempts)
+            start()
             while attempts:
                 done, _ = await asyncio.wait(
                     attempts, timeout=STAGGER if left else None, return_when=asyncio.FIRST_COMPLETED
@@ -137,18 +178,14 @@ class Dialler:
                     self._pool.leave(attempts.pop(attempt).address)
                 if left and not attempts:
                     await self._pool.enter(left[0].address)
-                    self._start(left, attempts)
+                    start()
                 elif left and self._pool.try_enter(left[0].address):
-                    self._start(left, attempts)
+                    start()
         finally:  # without waiting, since a cancellation while waiting would lose the socket that won
             for attempt, endpoint in attempts.items():
                 attempt.add_done_callback(partial(self._give_up, endpoint))
                 attempt.cancel()
         raise failures[0]
-
-    def _start(self, left: deque[Endpoint], attempts: dict[asyncio.Task[socket.socket], Endpoint]) -> None:
-        endpoint = left.popleft()
-        attempts[asyncio.create_task(self._attempt(endpoint))] = endpoint
 
     def _give_up(self, endpoint: Endpoint, attempt: asyncio.Task[socket.socket]) -> None:
         """An attempt that nobody waits for has ended: its place is free. One that was never begun has a place too."""
@@ -156,14 +193,14 @@ class Dialler:
         if not attempt.cancelled() and attempt.exception() is None:
             attempt.result().close()
 
-    async def _alone(self, endpoint: Endpoint) -> tuple[Endpoint, socket.socket]:
+    async def _alone(self, endpoint: Endpoint, reach: Reach) -> tuple[Endpoint, socket.socket]:
         try:
-            return endpoint, await self._attempt(endpoint)
+            return endpoint, await self._attempt(endpoint, reach)
         except BaseException:
             self._pool.leave(endpoint.address)
             raise
 
-    async def _attempt(self, endpoint: Endpoint) -> socket.socket:
+    async def _attempt(self, endpoint: Endpoint, reach: Reach) -> socket.socket:
         """Connect. The place at the address is the caller's matter."""
         sock: socket.socket | None = None
         try:
@@ -172,7 +209,7 @@ class Dialler:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await asyncio.get_running_loop().sock_connect(sock, (str(endpoint.address), endpoint.port))
-            self._check_peer(sock)
+            _check_peer(sock, reach)
         except BaseException as error:
             if sock is not None:
                 sock.close()
@@ -182,57 +219,25 @@ class Dialler:
             raise
         return sock
 
-    def _check_peer(self, sock: socket.socket) -> None:
-        reason = refusal(ip_address(sock.getpeername()[0]), *self._reach)
-        if reason is not None:
-            raise Unreachable(FetchError.ADDRESS_REFUSED, reason)
 
-    async def _establish(self, origin: Origin, endpoint: Endpoint, sock: socket.socket) -> Connection:
-        """Make a connection of a socket, over TLS where the origin says https."""
-        connection = Connection(endpoint, self._limits, self._pool.closed)
-        secure = origin.scheme == "https"
-        try:
-            await asyncio.get_running_loop().create_connection(
-                lambda: connection,
-                sock=sock,
-                ssl=self._tls if secure else None,
-                server_hostname=origin.host.strip("[]").rstrip(".") if secure else None,
-            )
-        except BaseException as error:
-            connection.abandon()
-            sock.close()
-            if isinstance(error, OSError):
-                kind = FetchError.TLS if secure else FetchError.CONNECT
-                raise Unreachable(kind, _problem(error)) from error
-            raise
-        return connection
+def server_name(origin: Origin) -> str:
+    """The name that a server's certificate must prove, an address without its brackets (RFC 6066, section 3)."""
+    return origin.host.strip("[]").rstrip(".")
 
 
-def tls_context(limits: FetchSettings) -> ssl.SSLContext:
-    """How servers prove who they are; raises `ConfigError` when the file of further authorities cannot be read."""
-    context = ssl.create_default_context()
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    if not limits.tls_verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if limits.ca_file:
-        try:
-            context.load_verify_locations(limits.ca_file)
-        except OSError as error:  # ssl.SSLError is one, for a file that holds no certificate
-            raise ConfigError(
-                f"fetch.ca_file: {limits.ca_file!r} cannot be used: {error.strerror or error}",
-                hint="a file of certificates in PEM form",
-            ) from error
-    return context
-
-
-def _problem(error: OSError) -> str:
+def problem_of(error: OSError) -> str:
+    """Why a handshake failed, in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate is refused: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or error}"
     return f"the connection ended at once: {error}"
+
+
+def _check_peer(sock: socket.socket, reach: Reach) -> None:
+    reason = refusal(ip_address(sock.getpeername()[0]), *reach)
+    if reason is not None:
+        raise Unreachable(FetchError.ADDRESS_REFUSED, reason)
 
 
 def _alternating(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:

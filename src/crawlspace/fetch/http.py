@@ -7,18 +7,23 @@ carries them out. Whatever a server does comes back as a value (see `exchange.Fe
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from typing import NamedTuple
 
 from crawlspace.clock import Clock
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult
 from crawlspace.fetch.connection import Connection
+from crawlspace.fetch.credentials import Credentials
 from crawlspace.fetch.dial import Dialler, Reach, Unreachable
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.pool import Pool
-from crawlspace.fetch.request import Composer, Message, Origin, Unsendable
+from crawlspace.fetch.proxy import Proxies, Proxy
+from crawlspace.fetch.request import Composer, Destination, Origin, Unsendable, destination_of
 from crawlspace.fetch.resolve import NetworkSettings, Resolver
 from crawlspace.fetch.response import ResponseReader
+from crawlspace.fetch.tls import UNVERIFIED
+from crawlspace.fetch.tunnel import Tunnels, hands_over
 
 REPEATABLE = frozenset({"GET", "HEAD"})
 """Methods that may be sent on a kept connection: should the server have closed it, they are sent once more."""
@@ -49,8 +54,11 @@ class HttpFetcher:
         self._limits = settings
         self._clock = clock
         self._composer = Composer(user_agent)
+        self._credentials = Credentials(settings, os.environ, clock)
         self._pool = Pool(settings.connections_per_address, settings.idle_connections)
         self._dialler = Dialler(settings, Reach.of(network, public), self.resolver, self._pool)
+        self._proxies = Proxies(network.proxy, network.proxy_auth, os.environ)
+        self._tunnels = Tunnels(settings, network, self._proxies, self._dialler, self._pool)
         self._busy: set[Connection] = set()
 
     async def fetch(self, request: FetchRequest) -> FetchResult:
@@ -58,20 +66,22 @@ class HttpFetcher:
         started_at, begun = self._clock.now(), self._clock.monotonic()
         head = b""
         try:
-            message = self._composer.compose(request)
-            head = message.head
-            exchange = await self._exchange(message, request)
+            to = destination_of(request.url)
+            proxy = self._proxies.of(to.origin)
+            head = self._head(request, to, proxy)
+            exchange = await self._exchange(to.origin, proxy, head, request)
         except Unsendable as unsendable:
             return self._failure(request, started_at, begun, Unreachable(FetchError.LOCAL, str(unsendable)))
         except Unreachable as unreachable:
             return self._failure(request, started_at, begun, unreachable)
         reader = exchange.reader
+        self._credentials.learn(to, reader.headers)
         return FetchResult(
             url=request.url,
             started_at=exchange.sent_at,
             elapsed_ms=self._elapsed(exchange.begun),
             error=reader.error,
-            detail=reader.detail,
+            detail=reader.detail or self._unproven(to.origin),
             status=reader.status,
             headers=reader.headers,
             request_head=head,
@@ -92,19 +102,31 @@ class HttpFetcher:
             async with asyncio.timeout(CLOSING):
                 await self._pool.close()
 
-    async def _exchange(self, message: Message, request: FetchRequest) -> _Exchange:
+    def _head(self, request: FetchRequest, to: Destination, proxy: Proxy | None) -> bytes:
+        secrets = self._credentials.fields(request, to)
+        if proxy is None or not hands_over(proxy, to.origin):
+            return self._composer.compose(request, to, secrets)
+        secrets = {**secrets, **self._tunnels.login_field(proxy)}
+        return self._composer.compose(request, to, secrets, target=f"http://{to.authority}{to.target}")
+
+    async def _open(self, origin: Origin, proxy: Proxy | None, deadline: float) -> Connection:
+        if proxy is None:
+            return await self._dialler.open(origin, deadline)
+        return await self._tunnels.open(origin, proxy, deadline)
+
+    async def _exchange(self, origin: Origin, proxy: Proxy | None, head: bytes, request: FetchRequest) -> _Exchange:
         deadline = asyncio.get_running_loop().time() + self._limits.timeout
-        sent = message.head + request.body if request.body else message.head
+        sent = head + request.body if request.body else head
         bodiless = request.method == "HEAD"
-        kept = self._pool.take(message.origin) if request.method in REPEATABLE else None
+        kept = self._pool.take(origin) if request.method in REPEATABLE else None
         if kept is not None:
             asked = await self._ask(kept, sent, ResponseReader(self._limits, bodiless), deadline)
             if asked.reader.received or asked.reader.error is not FetchError.RESET:
-                self._done(message.origin, asked)
+                self._done(origin, asked)
                 return asked
-        fresh = await self._dialler.open(message.origin, deadline)
+        fresh = await self._open(origin, proxy, deadline)
         asked = await self._ask(fresh, sent, ResponseReader(self._limits, bodiless), deadline)
-        self._done(message.origin, asked)
+        self._done(origin, asked)
         return asked
 
     async def _ask(self, connection: Connection, sent: bytes, reader: ResponseReader, deadline: float) -> _Exchange:
@@ -122,6 +144,9 @@ class HttpFetcher:
     def _done(self, origin: Origin, asked: _Exchange) -> None:
         if asked.reader.reusable:
             self._pool.put(origin, asked.connection)
+
+    def _unproven(self, origin: Origin) -> str:
+        return UNVERIFIED if origin.scheme == "https" and not self._dialler.tls.verifies(origin) else ""
 
     def _failure(self, request: FetchRequest, started_at: int, begun: float, why: Unreachable) -> FetchResult:
         return FetchResult(

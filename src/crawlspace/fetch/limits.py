@@ -9,6 +9,9 @@ from typing import Annotated
 
 import msgspec
 
+from crawlspace.fetch.request import origin_from
+from crawlspace.fetch.secrets import check_variables
+
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -55,6 +58,26 @@ class FetchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     tls_verify: Annotated[
         bool, msgspec.Meta(description="Check certificates and host names; turning this off trusts anybody.")
     ] = True
+    tls_unverified: Annotated[
+        list[str],
+        msgspec.Meta(description="Origins, such as 'https://old.example', whose certificates are not checked."),
+    ] = msgspec.field(default_factory=list)
     ca_file: Annotated[
         str, msgspec.Meta(description="File of further trusted certificates in PEM form; empty: the system's.")
     ] = ""
+    client_certificates: Annotated[
+        dict[str, str],
+        msgspec.Meta(description="From an origin to the file with our certificate and its key for it, in PEM form."),
+    ] = msgspec.field(default_factory=dict)
+    auth: Annotated[
+        dict[str, str],
+        msgspec.Meta(description="From an origin to the environment variable that holds our user:password for it."),
+    ] = msgspec.field(default_factory=dict)
+    cookies: Annotated[
+        bool, msgspec.Meta(description="Keep cookies while a crawl runs and send each back to where it came from.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        for text in (*self.tls_unverified, *self.client_certificates, *self.auth):
+            origin_from(text)
+        check_variables(self.auth, "fetch.auth")

@@ -20,6 +20,7 @@ class Pool:
     def __init__(self, places: int, unused: int) -> None:
         self._places = places
         self._max_unused = unused
+        self._wider: dict[IPAddress, int] = {}
         self._open: dict[IPAddress, int] = {}
         self._waiting: dict[IPAddress, deque[asyncio.Future[None]]] = {}
         self._unused: dict[Origin, list[Connection]] = {}
@@ -55,6 +56,10 @@ class Pool:
             self._forget(connection)
         self.leave(connection.endpoint.address)
 
+    def widen(self, address: IPAddress, places: int) -> None:
+        """Give an address its own number of places: a proxy stands for many hosts."""
+        self._wider[address] = places
+
     async def enter(self, address: IPAddress) -> None:
         """Take a place at an address, waiting for one in order of arrival."""
         if self.try_enter(address):
@@ -77,7 +82,7 @@ class Pool:
     def try_enter(self, address: IPAddress) -> bool:
         """Take a place at an address if one is free, or as soon as an unused connection has given way."""
         taken = self._open.get(address, 0)
-        if taken < self._places:
+        if taken < self._wider.get(address, self._places):
             self._open[address] = taken + 1
             return True
         self._give_way(address)

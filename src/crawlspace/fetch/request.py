@@ -7,6 +7,8 @@ parsing: what does not have exactly that form is refused. Nothing that could end
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from crawlspace.errors import ConfigError
@@ -25,6 +27,7 @@ _OURS = {"content-length", "transfer-encoding", "connection", "upgrade", "te", "
 """Fields that say how the message is framed, or ask for what is not read."""
 _NEEDS_LENGTH = {"POST", "PUT", "PATCH"}
 _PORTS = {"http": 80, "https": 443}
+NO_FIELDS: Mapping[str, str] = MappingProxyType({})
 
 
 class Unsendable(Exception):
@@ -40,11 +43,38 @@ class Origin(NamedTuple):
     port: int
 
 
-class Message(NamedTuple):
-    """A request ready to be sent."""
+class Destination(NamedTuple):
+    """Where a URL leads to."""
 
     origin: Origin
-    head: bytes
+    authority: str
+    """The origin as the Host field has it."""
+    target: str
+    """Path and query."""
+
+
+def origin_from(text: str) -> Origin:
+    """The origin that a setting names, such as `https://example.com`; raises ValueError without repeating a login."""
+    try:
+        destination = destination_of(f"{text.lower().rstrip('/')}/")
+    except Unsendable:
+        destination = None
+    if destination is None or destination.target != "/":
+        shown = repr(text[:100]) if "@" not in text else "a key"
+        raise ValueError(f"{shown} is no origin, such as https://example.com or http://example.com:8080")
+    return destination.origin
+
+
+def destination_of(url: str) -> Destination:
+    """Take a URL apart; raises `Unsendable`."""
+    match = _URL.fullmatch(url)
+    if match is None:
+        raise Unsendable("no http or https URL in WHATWG form")
+    scheme, host, port, target = match.group("scheme", "host", "port", "target")
+    origin = Origin(scheme, host, int(port) if port else _PORTS[scheme])
+    if not 0 < origin.port < 65_536:
+        raise Unsendable(f"port {origin.port} does not exist")
+    return Destination(origin, f"{host}:{port}" if port else host, target)
 
 
 class Composer:
@@ -58,28 +88,28 @@ class Composer:
             raise ConfigError(f"user_agent: {unsendable}") from None
         self._plain = _lines(self._defaults)
 
-    def compose(self, request: FetchRequest) -> Message:
-        """The origin and the head of a request; raises `Unsendable`."""
-        match = _URL.fullmatch(request.url)
-        if match is None:
-            raise Unsendable("no http or https URL in WHATWG form")
-        scheme, host, port, target = match.group("scheme", "host", "port", "target")
-        origin = Origin(scheme, host, int(port) if port else _PORTS[scheme])
-        if not 0 < origin.port < 65_536:
-            raise Unsendable(f"port {origin.port} does not exist")
-        authority = f"{host}:{port}" if port else host
-        method = request.method
-        if method == "GET" and not request.headers and not request.body:
-            text = f"GET {target} HTTP/1.1\r\nHost: {authority}\r\n{self._plain}\r\n"
-        else:
-            text = f"{_method(method)} {target} HTTP/1.1\r\n{self._fields(request, authority)}\r\n"
-        return Message(origin, text.encode("latin-1"))
+    def compose(
+        self, request: FetchRequest, to: Destination, secrets: Mapping[str, str] = NO_FIELDS, target: str = ""
+    ) -> bytes:
+        """The head of a request; raises `Unsendable`.
 
-    def _fields(self, request: FetchRequest, authority: str) -> str:
-        own = {name.lower() for name, _ in request.headers}
-        defaults = {"Host": authority, **self._defaults}
-        text = _lines({name: value for name, value in defaults.items() if name.lower() not in own})
-        for name, value in request.headers:
+        `secrets` are fields for this origin or proxy alone; they replace the request's own of the same name.
+        `target` is what stands in the request line, if not the destination's own.
+        """
+        target = target or to.target
+        method = request.method
+        if method == "GET" and not request.headers and not request.body and not secrets:
+            return f"GET {target} HTTP/1.1\r\nHost: {to.authority}\r\n{self._plain}\r\n".encode("latin-1")
+        fields = self._fields(request, to.authority, secrets)
+        return f"{_method(method)} {target} HTTP/1.1\r\n{fields}\r\n".encode("latin-1")
+
+    def _fields(self, request: FetchRequest, authority: str, secrets: Mapping[str, str]) -> str:
+        secret = {name.lower() for name in secrets}
+        own = [(name, value) for name, value in request.headers if name.lower() not in secret]
+        replaced = {name.lower() for name, _ in own}
+        defaults = {"Host": authority, **self._defaults, **secrets}
+        text = _lines({name: value for name, value in defaults.items() if name.lower() not in replaced})
+        for name, value in own:
             _check_field(name, value)
             if name.lower() in _OURS:
                 raise Unsendable(f"the field {name} is the fetcher's own")
@@ -102,5 +132,5 @@ def _check_field(name: str, value: str) -> None:
         raise Unsendable(f"the value of the field {name} holds characters that no header may hold")
 
 
-def _lines(fields: dict[str, str]) -> str:
+def _lines(fields: Mapping[str, str]) -> str:
     return "".join(f"{name}: {value}\r\n" for name, value in fields.items())

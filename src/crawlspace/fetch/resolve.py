@@ -20,6 +20,9 @@ import msgspec
 from crawlspace.clock import Clock
 from crawlspace.errors import ConfigError
 from crawlspace.fetch.guard import IPAddress
+from crawlspace.fetch.patterns import pattern_of, patterns_for
+from crawlspace.fetch.proxy import check_proxies
+from crawlspace.fetch.secrets import check_variables
 
 CACHED_NAMES = 10_000
 """Answers kept at most; the one longest unused leaves first."""
@@ -45,6 +48,28 @@ class NetworkSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     dns_negative_ttl: Annotated[
         float, msgspec.Meta(ge=0, le=86_400, description="Seconds for which a failed lookup is kept.")
     ] = 30.0
+    proxy: Annotated[
+        str | dict[str, str],
+        msgspec.Meta(
+            description="Proxy for all requests, such as 'http://proxy.example:3128', or a table from 'host', "
+            "'*.suffix' or '*' to a proxy or 'direct'. Kinds: http, https, socks5, socks5h."
+        ),
+    ] = ""
+    proxy_auth: Annotated[
+        dict[str, str],
+        msgspec.Meta(description="From a proxy's URL to the environment variable that holds its user:password."),
+    ] = msgspec.field(default_factory=dict)
+    proxy_allow: Annotated[
+        list[str],
+        msgspec.Meta(description="Networks or addresses where proxies, and no pages, may be although private."),
+    ] = msgspec.field(default_factory=list)
+    proxy_connections: Annotated[int, msgspec.Meta(ge=1, le=10_000, description="Open connections to one proxy.")] = (
+        64
+    )
+
+    def __post_init__(self) -> None:
+        check_proxies(self.proxy, self.proxy_auth)
+        check_variables(self.proxy_auth, "network.proxy_auth")
 
 
 class Endpoint(NamedTuple):
@@ -82,18 +107,14 @@ class Table:
     """The entries of `network.resolve`, the most exact one first; raises `ConfigError` for one that is no entry."""
 
     def __init__(self, entries: Mapping[str, str]) -> None:
-        self._entries = {_pattern(key): _endpoint(key, value) for key, value in entries.items()}
+        self._entries = {pattern_of(key): _endpoint(key, value) for key, value in entries.items()}
 
     def find(self, host: str, port: int) -> Endpoint | None:
         """Where to connect instead, if an entry says so."""
         if not self._entries:
             return None
-        name = host.rstrip(".")
-        for pattern in (name, *_wildcards(name)):
-            found = self._entries.get(f"{pattern}:{port}") or self._entries.get(pattern)
-            if found is not None:
-                return found
-        return None
+        fitting = (self._entries[pattern] for pattern in patterns_for(host, port) if pattern in self._entries)
+        return next(fitting, None)
 
 
 class Resolver:
@@ -116,9 +137,9 @@ class Resolver:
         entry = self._table.find(host, port)
         if entry is not None:
             return (entry,), ""
-        literal = _literal(host)
-        if literal is not None:
-            return (Endpoint(literal, port),), ""
+        number = literal(host)
+        if number is not None:
+            return (Endpoint(number, port),), ""
         answer = await self._answer(host)
         return tuple(Endpoint(address, port) for address in answer.addresses), answer.problem
 
@@ -159,7 +180,8 @@ class Resolver:
         return answer
 
 
-def _literal(host: str) -> IPAddress | None:
+def literal(host: str) -> IPAddress | None:
+    """The address that a host of a URL is, or None for a name."""
     try:
         return ip_address(host[1:-1] if host.startswith("[") else host)
     except ValueError:
@@ -170,23 +192,9 @@ def _distinct(found: Sequence[str]) -> tuple[IPAddress, ...]:
     return tuple(dict.fromkeys(ip_address(text) for text in found[:MAX_ADDRESSES]))
 
 
-def _wildcards(name: str) -> list[str]:
-    """`*.b.c` and `*.c` for `a.b.c`, the longest first."""
-    labels = name.split(".")
-    return ["*." + ".".join(labels[start:]) for start in range(1, len(labels))]
-
-
-def _pattern(key: str) -> str:
-    """A key as names are looked for: in lower case, without the dot that may end a name."""
-    name, colon, port = key.lower().rpartition(":")
-    if colon and port.isdigit():
-        return f"{name.rstrip('.')}:{port}"
-    return key.lower().rstrip(".")
-
-
 def _endpoint(key: str, value: str) -> Endpoint:
     host, _, port = value.rpartition(":")
-    address = _literal(host)
+    address = literal(host)
     if address is None or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
         raise ConfigError(
             f"network.resolve: {key!r} leads to {value!r}, which is no address with a port",
