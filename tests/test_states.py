@@ -28,7 +28,7 @@ def test_every_state_can_be_reached_from_queued() -> None:
 
 def test_nothing_leaves_a_terminal_state_but_by_an_explicit_act() -> None:
     """Only a new generation, a person, a changed rule or a second reading moves what has ended."""
-    explicit = {Event.REVISIT, Event.REVIVE, Event.READMIT, Event.FINISH, Event.DIE}
+    explicit = {Event.REVISIT, Event.REVIVE, Event.READMIT, Event.FINISH, Event.DIE, Event.DROP}
     for state in TERMINAL:
         assert set(MOVES[state]) <= explicit
 

@@ -8,15 +8,17 @@ if TYPE_CHECKING:
     from crawlspace.api import Crawl, Result
     from crawlspace.engine.intake import Request
     from crawlspace.engine.page import Page
+    from crawlspace.policy.priority import Candidate
 
 __version__ = "0.1.0"
-__all__ = ["Crawl", "Page", "Request", "Result", "__version__"]
+__all__ = ["Candidate", "Crawl", "Page", "Request", "Result", "__version__"]
 
 _HOMES = {
     "Crawl": "crawlspace.api",
     "Result": "crawlspace.api",
     "Request": "crawlspace.engine.intake",
     "Page": "crawlspace.engine.page",
+    "Candidate": "crawlspace.policy.priority",
 }
 
 

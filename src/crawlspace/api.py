@@ -28,6 +28,7 @@ from crawlspace.engine.intake import Request
 from crawlspace.engine.page import Handler, Page
 from crawlspace.errors import UsageError
 from crawlspace.events import Ending
+from crawlspace.policy.priority import Score
 from crawlspace.settings import load
 from crawlspace.types import Counts
 
@@ -83,6 +84,16 @@ class Crawl:
         if label in self._handlers:
             raise UsageError(f"there is a handler for {f'label {label!r}' if label else 'all pages'} already")
         self._handlers[label] = function
+        return function
+
+    def scorer(self, function: Score) -> Score:
+        """Decorate the function that says which front class a new URL has, from 0 (first) to 9; None: the usual one.
+
+        It gets a `crawlspace.Candidate` for every link, seeds and announced URLs included, and must be quick.
+        """
+        if self._plan.score is not None:
+            raise UsageError("there is a scorer already")
+        self._plan.score = function
         return function
 
     def run(self) -> Result:

@@ -37,6 +37,10 @@ class CrawlDirError(UsageError):
     """The crawl directory cannot be used: missing, locked, read-only, or made by another version."""
 
 
+class CrawlDirInUse(CrawlDirError):
+    """The crawl directory belongs to another process for now."""
+
+
 class StoreError(CrawlspaceError):
     """The frontier's store is unavailable."""
 

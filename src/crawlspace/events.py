@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, unique
 
@@ -60,7 +60,16 @@ class Warned:
     message: str
 
 
-Event = PageSettled | HostWaits | ScopeWidened | Paused | Resumed | Warned
+@dataclass(frozen=True, slots=True)
+class CarriedOut:
+    """What a person asked of the crawl, or changed settings made necessary, has been done."""
+
+    what: str
+    changed: Mapping[str, int]
+    """How many URLs it looked at and what became of them, by words."""
+
+
+Event = PageSettled | HostWaits | ScopeWidened | Paused | Resumed | Warned | CarriedOut
 Watcher = Callable[[Event], None]
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from crawlspace.exchange import Capture, FetchRequest, FetchResult, RobotsFile
+from crawlspace.policy.commands import Asked, Hold
+from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
     Answer,
     Claim,
@@ -19,6 +21,7 @@ from crawlspace.types import (
     HostFigures,
     Lease,
     Pointer,
+    Reason,
     Settlement,
     Story,
     Wish,
@@ -32,7 +35,7 @@ class Frontier(Protocol):
         """Make these URLs known; one answer each, in order. Whoever claims a key first, wins.
 
         A known URL that is still queued takes a better class or depth from the claim, and one that was skipped
-        for a reason that depends on the path is queued when the claim carries no refusal.
+        for a reason that depends on the path, or that the claim lifts, is queued when the claim carries no refusal.
         """
         ...
 
@@ -105,8 +108,51 @@ class Ledger(Protocol):
         """Hosts by name, from the first above `after`."""
         ...
 
+    async def refused(self, hid: int, reason: Reason, after: int = 0, limit: int = 100) -> list[Story]:
+        """A host's URLs that were skipped for this reason, by number, from the first above `after`."""
+        ...
+
     async def unprocessed(self, after: int = 0, limit: int = 100) -> list[Story]:
         """URLs in state stored, by number, from the first above `after`."""
+        ...
+
+
+class Control(Protocol):
+    """What a person changes in a crawl, also while it runs: commands, held hosts, and rulings on known URLs."""
+
+    async def ask(self, commands: Sequence[str], now: int | None = None) -> list[int]:
+        """Write commands down for whoever owns the crawl; their numbers, in order."""
+        ...
+
+    async def asked(self, limit: int = 100) -> list[Asked]:
+        """Commands that are not carried out yet, in order."""
+        ...
+
+    async def answers(self, numbers: Sequence[int]) -> list[Asked | None]:
+        """How far these commands are; None for one that is not known, or was answered long ago."""
+        ...
+
+    async def hold(self, hosts: Sequence[tuple[int, str]], how: Hold | None) -> None:
+        """Pause or block hosts, by number and name, or with None take that back; unknown hosts become known.
+
+        A held host is leased to nobody. What is queued at a blocked one, and what is found later, is skipped.
+        """
+        ...
+
+    async def browse(self, shelf: Shelf, after: Cursor = (), limit: int = 100) -> Browsed:
+        """Known URLs of a shelf in its own order, from the first behind a place; an empty cursor begins it."""
+        ...
+
+    async def rule(self, rulings: Sequence[Ruling], asked: Asked | None = None, now: int | None = None) -> list[bool]:
+        """Apply rulings and write down how far their command is, in one transaction; whether each changed something.
+
+        A leased URL, and one that is no longer where the ruling saw it, is left alone; so is one that a blocked host
+        or a host's full queue would not take.
+        """
+        ...
+
+    async def alarm(self, hosts: Sequence[tuple[int, str]]) -> None:
+        """Mark hosts, by number, whose URLs look like this kind of trap."""
         ...
 
 

@@ -60,6 +60,8 @@ class Event(IntEnum):
     """A new generation of visits begins."""
     REVIVE = 11
     """A person took it out of the dead letters."""
+    DROP = 12
+    """A person took it off the dead letters for good; it stays known."""
 
 
 _QUEUED_OR_LEASED = {Event.REFUSE: UrlState.SKIPPED, Event.DIE: UrlState.DEAD}
@@ -79,7 +81,7 @@ MOVES: dict[UrlState, dict[Event, UrlState]] = {
     UrlState.DONE: {Event.REVISIT: UrlState.QUEUED},
     UrlState.REDIRECTED: {Event.REVISIT: UrlState.QUEUED},
     UrlState.SKIPPED: {Event.READMIT: UrlState.QUEUED},
-    UrlState.DEAD: {Event.REVIVE: UrlState.QUEUED},
+    UrlState.DEAD: {Event.REVIVE: UrlState.QUEUED, Event.DROP: UrlState.SKIPPED},
 }
 
 TERMINAL = frozenset(UrlState) - {UrlState.QUEUED, UrlState.LEASED}

@@ -61,7 +61,7 @@ class RequestSpec:
 
 @unique
 class Relation(StrEnum):
-    """How a link was found."""
+    """How a link was found. `styled`: in a requisite's style sheet; `hint`: in a form or attribute, by a setting."""
 
     SEED = "seed"
     HYPERLINK = "hyperlink"
@@ -69,9 +69,13 @@ class Relation(StrEnum):
     REFRESH = "refresh"
     REDIRECT = "redirect"
     SITEMAP = "sitemap"
+    SITEMAP_FILE = "sitemap_file"
+    """A sitemap itself: named by robots.txt or an index, or at a well-known place; its depth counts files."""
     CANONICAL = "canonical"
     ALTERNATE = "alternate"
     REQUISITE = "requisite"
+    STYLED = "styled"
+    HINT = "hint"
     USER = "user"
     """Added by a handler or a hook."""
 
@@ -101,6 +105,7 @@ class Reason(StrEnum):
     ROBOTS = "robots"
     NOFOLLOW = "nofollow"
     BLOCKED_HOST = "blocked_host"
+    DROPPED = "dropped"
 
 
 PATH_DEPENDENT = frozenset({Reason.DEPTH, Reason.NOFOLLOW, Reason.HOST_BUDGET, Reason.REDIRECT_CHAIN})
@@ -108,7 +113,7 @@ PATH_DEPENDENT = frozenset({Reason.DEPTH, Reason.NOFOLLOW, Reason.HOST_BUDGET, R
 
 
 class Claim(NamedTuple):
-    """A link that has been read, resolved and judged, on its way into the frontier."""
+    """A link that was read, resolved and judged, on its way in. `lifts` is a refusal that no longer holds."""
 
     address: Address
     depth: int = 0
@@ -128,6 +133,7 @@ class Claim(NamedTuple):
     """Set when scope or a trap forbids it: kept as skipped, with this reason."""
     seed_host: bool = False
     """The host is a seed's own: another page budget applies."""
+    lifts: Reason | None = None
 
 
 @unique
@@ -194,6 +200,8 @@ class Pace:
     """Requests in a row that never got an answer."""
     slowed: int = 0
     """Answers in a row that asked us to slow down."""
+    latency_ms: int = 0
+    """How long answers take, smoothed; 0 before the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,4 +444,7 @@ class HostFigures:
     dead: int
     pace: Pace
     parked: str | None = None
-    """Why it is not visited although it has URLs, such as `host_budget`."""
+    """Why it is not visited although it has URLs: `host_budget`, `condemned`, `paused` or `blocked`."""
+    discovered: int = 0
+    duplicates: int = 0
+    alarm: str | None = None

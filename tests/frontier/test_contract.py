@@ -10,14 +10,15 @@ from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite import SqliteFrontier
 from crawlspace.testing.clock import ManualClock
 from crawlspace.testing.frontier_contract import FrontierContract
+from crawlspace.testing.frontier_contract_control import ControlContract
 
 
-class TestInMemory(FrontierContract):
+class TestInMemory(FrontierContract, ControlContract):
     async def open(self, settings: FrontierSettings) -> SqliteFrontier:
         return await SqliteFrontier.open(":memory:", settings, ManualClock(), threaded=False)
 
 
-class TestInAFileOnItsOwnThread(FrontierContract):
+class TestInAFileOnItsOwnThread(FrontierContract, ControlContract):
     @pytest.fixture(autouse=True)
     def _directory(self, tmp_path: Path) -> None:
         self.path = tmp_path / "frontier.db"

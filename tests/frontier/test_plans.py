@@ -30,7 +30,8 @@ from crawlspace.testing.frontier_contract_words import (
 from crawlspace.types import Reason
 
 PACKAGE = "crawlspace.frontier.sqlite"
-FILES = ("book", "claim", "condemned", "lease", "ledger", "loss", "schema", "settle", "urls")
+FILES = ("book", "claim", "condemned", "control", "lease", "ledger", "loss", "review", "schema", "settle", "urls")
+"""All but what audits and re-keys a store, which reads it whole."""
 SMALL = {
     "meta": "a few facts",
     "tally": "one row for each total",
@@ -42,6 +43,7 @@ SMALL = {
 
 BY_INDEX = {
     ("loss", "live"): "all leases are wanted",
+    ("control", "open"): "all open commands are wanted, and they are few",
 }
 """Statements that walk an index from its beginning, up to their LIMIT."""
 

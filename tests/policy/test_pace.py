@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlspace.errors import ConfigError
 from crawlspace.policy import pace as clock
 from crawlspace.policy.outcome import Kind, Outcome, Told
-from crawlspace.policy.pace import HostSettings
+from crawlspace.policy.pace import Breaker, HostRule, HostSettings, Treatment
 from crawlspace.types import Pace
 
 T = 1_700_000_000_000
-SETTINGS = HostSettings()
+SETTINGS = HostSettings(adaptive=False)
 
 GOOD = Outcome(Kind.SUCCESS)
 MOVED = Outcome(Kind.REDIRECT, location="/x")
@@ -205,6 +209,8 @@ outcomes = st.builds(
 settings_of_any_kind = st.builds(
     HostSettings,
     delay=st.floats(0, 86_400),
+    jitter=st.floats(0, 1),
+    adaptive=st.booleans(),
     delay_max=st.floats(0, 86_400),
     retry_after_max=st.floats(0, 604_800),
     failure_wait=st.floats(0, 86_400),
@@ -221,6 +227,7 @@ def test_the_next_request_is_never_early_and_never_put_off_without_bound(
     pace = clock.with_crawl_delay(clock.first(settings), crawl_delay, cap=60)
     base = max(round(settings.delay * 1000), pace.crawl_delay_ms or 0)
     slowest = max(base, round(settings.delay_max * 1000))
+    chance = random.Random(len(history))
     now = T
     for outcome, pause, took in history:
         started = now + pause
@@ -231,6 +238,9 @@ def test_the_next_request_is_never_early_and_never_put_off_without_bound(
         assert pace.next_at <= max(started, now) + max(slowest, round(settings.retry_after_max * 1000))
         granted = min(outcome.retry_after_ms or 0, round(settings.retry_after_max * 1000))
         assert not granted or pace.next_at >= now + granted
+        shaken = clock.with_jitter(pace, chance, settings)
+        assert pace.next_at <= shaken.next_at <= pace.next_at + settings.jitter * pace.delay_ms
+        assert shaken == replace(pace, next_at=shaken.next_at)
 
 
 @given(requests, settings_of_any_kind)
@@ -260,3 +270,123 @@ def test_settings_out_of_range_or_unknown_are_refused(wrong: dict[str, float]) -
     """Each at its place."""
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(wrong, HostSettings)
+
+
+# -- the host's own speed -----------------------------------------------------------------------------------
+
+
+def answers(*took: int, pace: Pace | None = None, settings: HostSettings | None = None) -> list[int]:
+    """The delay after each of these answers, by the milliseconds that they took."""
+    settings = settings or HostSettings()
+    pace = pace or clock.first(settings)
+    delays = []
+    for ms in took:
+        pace = clock.after(pace, GOOD, T, T + ms, settings)
+        delays.append(pace.delay_ms)
+    return delays
+
+
+def test_a_host_that_slows_is_asked_less_often_and_recovers_gently() -> None:
+    """From start to start passes twice the time that its answers take."""
+    assert answers(100, 200, 300) == [1000, 1000, 1000]
+    assert answers(3000) == [6000]
+    delays = answers(200, 3000, 3000, 3000, *[200] * 30)
+    assert delays[1:4] == [3200, 4600, 5300]
+    assert delays[4:] == sorted(delays[4:], reverse=True), "no answer makes it fall at once"
+    assert delays[4] > 3500
+    assert delays[-1] == 1000
+
+
+def test_no_speed_of_a_host_leads_beyond_the_longest_delay() -> None:
+    assert answers(400_000) == [300_000]
+
+
+@pytest.mark.parametrize("settings", [HostSettings(delay=0), HostSettings(adaptive=False)])
+def test_a_delay_of_nothing_stays_nothing_and_the_setting_is_obeyed(settings: HostSettings) -> None:
+    """Zero means zero: such a host is our own."""
+    assert answers(5000, 5000, settings=settings) == [round(settings.delay * 1000)] * 2
+
+
+@pytest.mark.parametrize("outcome", [SILENT, OURS], ids=["silent", "ours"])
+def test_what_is_no_answer_says_nothing_of_a_hosts_speed(outcome: Outcome) -> None:
+    pace = clock.after(Pace(latency_ms=400), outcome, T, T + 60_000, HostSettings())
+    assert pace.latency_ms == 400
+
+
+def test_a_clock_that_steps_back_during_an_answer_does_no_harm() -> None:
+    assert clock.after(Pace(latency_ms=400), GOOD, T, T - 9000, HostSettings()).latency_ms == 300
+
+
+# -- the circuit breaker ------------------------------------------------------------------------------------
+
+
+def test_a_host_that_does_not_answer_is_left_alone_then_probed_then_asked_again() -> None:
+    silent = run(SILENT)
+    assert clock.breaker(clock.first(SETTINGS), T) is Breaker.CLOSED
+    assert clock.breaker(silent, silent.next_at - 1) is Breaker.OPEN
+    assert clock.breaker(silent, silent.next_at) is Breaker.HALF_OPEN
+    again = run(SILENT, pace=silent)
+    assert clock.breaker(again, silent.next_at) is Breaker.OPEN, "a probe that failed opens it for longer"
+    assert clock.breaker(run(BROKEN, pace=silent), T) is Breaker.CLOSED, "any answer closes it"
+
+
+# -- settings by host ---------------------------------------------------------------------------------------
+
+RULES = HostSettings(
+    delay=1,
+    concurrency=2,
+    rules=(
+        HostRule(host=r"^quick\.test$", delay=0),
+        HostRule(host="glob:*.slow.test", delay=10, concurrency=1),
+        HostRule(host="slow", concurrency=7),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("host", "delay", "concurrency"),
+    [
+        ("a.test", 1, 2),
+        ("quick.test", 0, 2),
+        ("not-quick.test.org", 1, 2),
+        ("www.slow.test", 10, 1),
+        ("www.slow.test.org", 1, 7),
+    ],
+)
+def test_the_first_rule_that_fits_a_hosts_name_counts(host: str, delay: float, concurrency: int) -> None:
+    treatment = Treatment.of(RULES)
+    for _ in range(2):
+        assert (treatment.host(host).delay, treatment.host(host).concurrency) == (delay, concurrency)
+
+
+def test_without_rules_all_hosts_are_treated_alike() -> None:
+    assert Treatment.of(SETTINGS).host("a.test") is SETTINGS
+
+
+def test_only_so_many_hosts_are_remembered() -> None:
+    treatment = Treatment.of(RULES)
+    for number in range(10_000):
+        treatment.host(f"{number}.slow.test")
+    assert len(treatment._known) <= 4096
+    assert treatment.host("1.slow.test").delay == 10
+
+
+def test_a_rule_whose_pattern_cannot_be_read_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"host\.rules, rule 2"):
+        Treatment.of(HostSettings(rules=(HostRule(host="a"), HostRule(host="("))))
+
+
+@pytest.mark.parametrize(
+    ("pace", "begun"),
+    [
+        (Pace(delay_ms=1000), Pace(delay_ms=5000)),
+        (Pace(delay_ms=9000), Pace(delay_ms=5000)),
+        (Pace(delay_ms=9000, crawl_delay_ms=7000), Pace(delay_ms=7000, crawl_delay_ms=7000)),
+        (Pace(next_at=T, delay_ms=1000), Pace(next_at=T + 4000, delay_ms=5000)),
+        (Pace(next_at=T, delay_ms=9000), Pace(next_at=T, delay_ms=9000)),
+    ],
+    ids=["new", "new and quicker", "new with a crawl delay", "slower than before", "quicker than before"],
+)
+def test_a_visit_begins_under_the_settings_of_now(pace: Pace, begun: Pace) -> None:
+    """A longer delay holds from the last start on; a shorter one is reached answer by answer."""
+    assert clock.begin(pace, HostSettings(delay=5)) == begun

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlspace.policy.priority import Order, PrioritySettings, front_class
+from crawlspace.policy.priority import FRESH_MS, STALE_MS, Order, PrioritySettings, announced_class, front_class
 from crawlspace.types import Relation
 
 DEPTHS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 14, 15, 1000)
@@ -53,3 +53,94 @@ def test_every_class_is_one_of_nine_and_order_never_turns(order: Order, depth: i
     here, further = (front_class(settings, at, relation) for at in (depth, depth + 1))
     assert 1 <= here <= 9
     assert {Order.BREADTH: here <= further, Order.DEPTH: here >= further, Order.ARRIVAL: here == further}[order]
+
+
+@pytest.mark.parametrize(
+    ("priority", "age", "classes"),
+    [
+        (None, None, [5, 8, 5]),
+        (0.5, FRESH_MS + 1, [5, 8, 5]),
+        (0.8, None, [4, 7, 5]),
+        (None, FRESH_MS, [4, 7, 5]),
+        (1.0, 0, [4, 7, 5]),
+        (0.2, None, [6, 9, 5]),
+        (None, STALE_MS + 1, [6, 9, 5]),
+        (0.0, STALE_MS + 1, [6, 9, 5]),
+        (0.9, STALE_MS + 1, [5, 8, 5]),
+        (None, -1, [5, 8, 5]),
+    ],
+)
+def test_what_a_sitemap_says_of_a_page_moves_it_by_one_class(
+    priority: float | None, age: int | None, classes: list[int]
+) -> None:
+    """Praise and freshness forward, neglect and age back; a time that has not come says nothing."""
+    found = [announced_class(PrioritySettings(order=order), 1, priority, age) for order in Order]
+    assert found == classes
+
+
+def test_a_class_that_was_moved_is_still_one_of_nine() -> None:
+    """The first cannot get better, the last not worse."""
+    deep = PrioritySettings(order=Order.DEPTH)
+    assert announced_class(deep, 10**6, 1.0, None) == 1
+    assert announced_class(deep, 0, 0.0, None) == 9
+
+
+# -- what people say ----------------------------------------------------------------------------------------
+
+
+def ranked(url: str, *rules: tuple[str, int], score: Score | None = None, relation: Relation = Relation.HYPERLINK) -> int:
+    """The class of a link whose depth gives it class 4."""
+    settings = PrioritySettings(
+        rules=tuple(PriorityRule(pattern=pattern, front_class=number) for pattern, number in rules)
+    )
+    address = Address(url, url, "a.test", bytes(16))
+    return Ranking.of(settings, score).front_class(address, 3, relation, 4)
+
+
+@pytest.mark.parametrize(
+    ("url", "rules", "front_class"),
+    [
+        ("http://a.test/x", [], 4),
+        ("http://a.test/x", [("/y", 0)], 4),
+        ("http://a.test/news/1", [("/news/", 0), ("/1$", 9)], 0),
+        ("http://a.test/old/1", [("/news/", 0), ("/1$", 9)], 9),
+        ("http://a.test/a/b", [("glob:http://a.test/*", 1), ("glob:http://a.test/**", 2)], 2),
+    ],
+)
+def test_the_first_pattern_that_fits_gives_the_class(url: str, rules: list[tuple[str, int]], front_class: int) -> None:
+    assert ranked(url, *rules) == front_class
+
+
+def test_a_function_has_the_last_word_and_may_leave_it() -> None:
+    asked: list[Candidate] = []
+
+    def score(candidate: Candidate) -> int | None:
+        asked.append(candidate)
+        return 7 if candidate.url.endswith("late") else None
+
+    assert ranked("http://a.test/late", ("late", 1), score=score) == 7
+    assert ranked("http://a.test/x", ("x", 1), score=score) == 1
+    assert ranked("http://a.test/y", score=score) == 4
+    assert asked[0] == Candidate("http://a.test/late", "a.test", 3, Relation.HYPERLINK, 1)
+
+
+def test_sitemap_files_are_not_asked_about() -> None:
+    assert ranked("http://a.test/map", ("map", 9), score=lambda _: 9, relation=Relation.SITEMAP_FILE) == 4
+
+
+@pytest.mark.parametrize("answer", [-1, 10, "first", 1.5])
+def test_a_function_that_answers_no_class_is_told_so(answer: Any) -> None:
+    with pytest.raises(UsageError, match="a scorer answered"):
+        ranked("http://a.test/x", score=lambda _: answer)
+
+
+def test_a_rule_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"priority\.rules, rule 2"):
+        ranked("http://a.test/x", ("fine", 1), ("(", 2))
+
+
+def test_a_rule_is_written_with_the_word_class() -> None:
+    rule = msgspec.convert({"pattern": "x", "class": 3}, PriorityRule)
+    assert rule.front_class == 3
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"pattern": "x", "class": 10}, PriorityRule)

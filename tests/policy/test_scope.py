@@ -340,3 +340,27 @@ def test_judgements_are_stable(seeds: list[str], links: list[tuple[str, int, int
     assert [judge(scope, seed, depth=0, relation=Relation.SEED) for seed in seeds] == [None] * len(seeds)
     for (url, _, _), reason in zip(links, first, strict=True):
         assert (reason in PATH_DEPENDENT) <= (judge(scope, url, depth=0) is None)
+
+
+# -- what is no page ----------------------------------------------------------------------------------------
+
+
+def test_a_sitemap_is_one_link_from_a_seed_whatever_lies_above_it() -> None:
+    """And includes do not speak of it; all else holds."""
+    scope = around("http://a.test/", settings=ScopeSettings(max_depth=1, include=("/docs/",), exclude=("/no/",)))
+    as_file = Relation.SITEMAP_FILE
+    assert judge(scope, "http://a.test/map.xml", depth=3, relation=as_file) is None
+    assert judge(scope, "http://b.test/map.xml", relation=as_file) is Reason.OUT_OF_SCOPE
+    assert judge(scope, "http://a.test/no/map.xml", relation=as_file) is Reason.EXCLUDED
+    alone = around("http://a.test/", settings=ScopeSettings(max_depth=0))
+    assert judge(alone, "http://a.test/map.xml", relation=as_file) is Reason.DEPTH
+
+
+@pytest.mark.parametrize("relation", sorted(scopes.BELONGINGS))
+def test_what_belongs_to_a_page_may_lie_anywhere_and_as_deep_as_the_page(relation: Relation) -> None:
+    """Exclusions hold, and the limits of its shape."""
+    scope = around("http://a.test/", settings=ScopeSettings(max_depth=0, include=("/docs/",), exclude=("/no/",)))
+    assert judge(scope, "http://b.test/x.png", depth=9, relation=relation) is None
+    assert judge(scope, "http://b.test/no/x.png", relation=relation) is Reason.EXCLUDED
+    assert judge(scope, "http://b.test/" + "x" * 3000, relation=relation) is Reason.URL_LENGTH
+    assert judge(scope, "http://b.test/x.png", hops=11, relation=relation) is Reason.REDIRECT_CHAIN

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 
 import msgspec
@@ -15,11 +15,14 @@ import msgspec
 from crawlspace import __version__, events
 from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.judged import judge_again_if_changed
 from crawlspace.app.rules import RULES, RULES_TEXT, require_rules
+from crawlspace.app.store import Store, open_store
 from crawlspace.archive.disk import Disk, RealDisk
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock, SystemClock
 from crawlspace.engine.commit import Basket, Committer
+from crawlspace.engine.control import Controller, read_ignored
 from crawlspace.engine.crawl import Crawl, CrawlSettings
 from crawlspace.engine.intake import Intake, Request
 from crawlspace.engine.page import Handler
@@ -30,14 +33,17 @@ from crawlspace.engine.turn import Turns
 from crawlspace.engine.visit import Run
 from crawlspace.errors import UsageError
 from crawlspace.fetch.http import HttpFetcher
-from crawlspace.frontier.sqlite.store import SqliteFrontier
+from crawlspace.policy.pace import Treatment
+from crawlspace.policy.priority import Score
 from crawlspace.policy.scope import Scope
-from crawlspace.settings import Settings
+from crawlspace.settings import Settings, as_toml
 from crawlspace.types import Claimed, Unusable
 from crawlspace.urls import Identity, policy_from
 
 SOFTWARE = f"crawlspace/{__version__}"
 CLAIM_BATCH = 1000
+SETTINGS = "settings"
+"""The fact that holds the settings of the latest start, for workers that come to a shared frontier."""
 
 
 def _ignore(_event: events.Event) -> None:
@@ -52,10 +58,13 @@ class Plan:
     follow: bool | None = None
     """Whether links are followed; None: as the crawl has it, which a new one does."""
     handler: Handler | None = None
+    score: Score | None = None
     watch: events.Watcher = _ignore
     clock: Clock = field(default_factory=SystemClock)
     disk: Disk = field(default_factory=RealDisk)
     """What the archive writes to; tests give one that fails."""
+    frontier: str | None = None
+    """Address of a frontier that workers share, at the first start; None: as the directory has it."""
 
 
 @dataclass(slots=True)
@@ -73,11 +82,13 @@ class OpenCrawl:
     """A crawl that this process owns, ready to run."""
 
     directory: CrawlDirectory
-    frontier: SqliteFrontier
+    frontier: Store
     archive: WarcArchive
     identity: Identity
     intake: Intake
     plan: Plan
+    worker: int = 0
+    """This process's number among those that share the frontier."""
 
     async def inject(self, requests: Iterable[Request]) -> Injected:
         """Claim seeds and draw the scope around them; known ones change nothing. Any number, in bounded memory."""
@@ -91,10 +102,7 @@ class OpenCrawl:
         addresses = [self.identity.identify(request.url, request=request.spec()) for request in batch]
         usable = [address for address in addresses if not isinstance(address, Unusable)]
         require_contact(self.plan.settings, usable)
-        scope = self.intake.scope.widen(*usable)
-        if scope is not self.intake.scope:
-            self.intake.scope = scope
-            await self.frontier.note({"scope": scope.roots})
+        await self.intake.widen(self.frontier, *usable)
         claims, unusable = self.intake.seeds(batch)
         done.refused += [(each.text, each.reason) for each in unusable]
         for claim, answer in zip(claims, await self.frontier.claim(claims), strict=True):
@@ -104,6 +112,21 @@ class OpenCrawl:
                 done.new += 1
             else:
                 done.known += 1
+
+    def controller(self, changed: asyncio.Event | None = None) -> Controller:
+        """What carries out commands; `changed` is set after each step."""
+        return Controller(
+            control=self.frontier,
+            ledger=self.frontier,
+            intake=self.intake,
+            inject=self._inject_asked,
+            clock=self.plan.clock,
+            watch=self.plan.watch,
+            changed=changed or asyncio.Event(),
+        )
+
+    async def _inject_asked(self, requests: Sequence[Request]) -> dict[str, object]:
+        return asdict(await self.inject(requests))
 
     async def require_work(self) -> None:
         """Raise `UsageError` when there is nothing to crawl and never was."""
@@ -122,15 +145,18 @@ class OpenCrawl:
         recent = self.intake.recent
         committer = Committer(self.frontier, self.archive, recent, plan.clock, plan.watch)
         run = _run(self, fetcher)
-        loop_settings = CrawlSettings(settings.concurrency, settings.budget)
+        controller = self.controller(committer.progress)
+        run.held = controller.held
+        loop_settings = CrawlSettings(settings.concurrency, settings.budget, self.worker)
         try:
-            yield Crawl(self.frontier, committer, run, loop_settings)
+            yield Crawl(self.frontier, committer, run, loop_settings, controller)
         finally:
             await fetcher.close()
 
 
 def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
     plan, settings = crawl.plan, crawl.plan.settings
+    treatment = Treatment.of(settings.host)
     reader = Reader(
         intake=crawl.intake,
         ledger=crawl.frontier,
@@ -147,10 +173,10 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         reader=reader,
         basket=Basket(lambda: run.is_idle()),
         identity=crawl.identity,
-        turns=Turns(plan.clock, settings.host.concurrency),
+        turns=Turns(plan.clock, lambda host: treatment.host(host).concurrency),
         clock=plan.clock,
         watch=plan.watch,
-        host=settings.host,
+        treatment=treatment,
         robots_settings=settings.robots,
         request_seconds=settings.fetch.timeout,
         slots=asyncio.Semaphore(settings.concurrency.total),
@@ -167,7 +193,8 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
     """
     directory.create()
     with directory.locked():
-        frontier = await SqliteFrontier.open(directory.database, plan.settings.frontier(), plan.clock)
+        opened = await open_store(directory, plan.settings.frontier(), plan.clock, plan.frontier)
+        frontier = opened.store
         try:
             identity = await _identity(frontier, plan.settings, directory)
             directory.write_effective(plan.settings)
@@ -177,6 +204,7 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
                 plan.settings.archive,
                 plan.clock,
                 crawl=directory.path.resolve().name,
+                worker=opened.worker,
                 software=SOFTWARE,
                 disk=plan.disk,
                 robots="obey" if plan.settings.robots.obey else "ignore",
@@ -184,29 +212,34 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
             for repair in archive.recover(await frontier.segments()):
                 plan.watch(events.Warned(str(repair)))
             await frontier.void_leases()
+            await judge_again_if_changed(frontier, plan.settings)
+            if opened.shared:
+                await frontier.note({SETTINGS: as_toml(plan.settings)})
             follow = await _follow(frontier, plan.follow)
-            intake = Intake(identity, scope, plan.settings.priority, Recent(), follow)
+            intake = Intake(
+                identity, scope, plan.settings.priority, Recent(), follow, plan.settings.robots.meta, plan.score
+            )
             try:
-                yield OpenCrawl(directory, frontier, archive, identity, intake, plan)
+                yield OpenCrawl(directory, frontier, archive, identity, intake, plan, opened.worker)
             finally:
                 await archive.close()
         finally:
             await frontier.close()
 
 
-async def _identity(frontier: SqliteFrontier, settings: Settings, directory: CrawlDirectory) -> Identity:
+async def _identity(frontier: Store, settings: Settings, directory: CrawlDirectory) -> Identity:
     policy = policy_from(settings.identity)
     notes = await frontier.notes()
-    key = notes.get("hash_key")
-    if key is None:
+    if "hash_key" not in notes:
         key = secrets.token_hex(32)
         await frontier.note({"hash_key": key, RULES: policy.identifier, RULES_TEXT: policy.text})
-    else:
-        require_rules(notes, policy, directory.path)
-    return Identity(policy, bytes.fromhex(key))
+        # Where workers share the frontier another may have been first, and the first key stays.
+        notes = await frontier.notes()
+    require_rules(notes, policy, directory.path)
+    return Identity(policy, bytes.fromhex(notes["hash_key"]))
 
 
-async def _follow(frontier: SqliteFrontier, asked: bool | None) -> bool:
+async def _follow(frontier: Store, asked: bool | None) -> bool:
     """Kept with the crawl, so that a list that was interrupted goes on as a list."""
     if asked is not None:
         await frontier.note({"follow": "yes" if asked else "no"})
@@ -214,5 +247,8 @@ async def _follow(frontier: SqliteFrontier, asked: bool | None) -> bool:
     return (await frontier.notes()).get("follow", "yes") == "yes"
 
 
-async def _scope(frontier: SqliteFrontier, settings: Settings) -> Scope:
-    return Scope.restore(settings.scope, (await frontier.notes()).get("scope"))
+async def _scope(frontier: Store, settings: Settings) -> Scope:
+    notes = await frontier.notes()
+    roots = notes.get("scope")
+    scope = Scope.of(settings.scope, ()) if roots is None else Scope.restore(settings.scope, roots)
+    return scope.ignoring(read_ignored(notes))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from crawlspace.errors import CrawlDirError, DiskFull
+from crawlspace.errors import CrawlDirError, CrawlDirInUse, DiskFull
 from crawlspace.settings import FILE, Settings, as_toml
 
 DEFAULT = "crawl"
@@ -48,9 +48,14 @@ class CrawlDirectory:
         return self.path / "effective.toml"
 
     @property
+    def shared(self) -> Path:
+        """Where the frontier lies, when workers share it."""
+        return self.path / "frontier.toml"
+
+    @property
     def exists(self) -> bool:
         """True when a crawl has been started here."""
-        return self.database.exists()
+        return self.database.exists() or self.shared.exists()
 
     def require(self) -> None:
         """Raise `CrawlDirError` unless a crawl has been started here."""
@@ -72,14 +77,15 @@ class CrawlDirectory:
     def write_effective(self, settings: Settings) -> None:
         """Say what this run really uses; replaced in one step."""
         text = "# Written at every start: the settings in effect. Edit crawl.toml instead.\n\n" + as_toml(settings)
-        new = self.effective.with_suffix(".new")
-        with _translated(self.effective):
-            new.write_text(text, encoding="utf-8")
-            new.replace(self.effective)
+        _replace(self.effective, text)
+
+    def write_shared(self, text: str) -> None:
+        """Say where the shared frontier lies; replaced in one step."""
+        _replace(self.shared, text)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Own the directory; raises `CrawlDirError` when another process does."""
+        """Own the directory; raises `CrawlDirInUse` when another process does."""
         lock = self.path / "crawl.lock"
         with _translated(lock):
             handle = lock.open("a+", encoding="utf-8")
@@ -87,7 +93,7 @@ class CrawlDirectory:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise CrawlDirError(
+                raise CrawlDirInUse(
                     f"{self.path} is in use by {_owner(handle)}",
                     hint="wait for it to end, stop it with Ctrl-C, or choose another --dir",
                 ) from None
@@ -96,6 +102,13 @@ class CrawlDirectory:
                 handle.write(f"process {os.getpid()}\n")
                 handle.flush()
             yield
+
+
+def _replace(file: Path, text: str) -> None:
+    new = file.with_suffix(".new")
+    with _translated(file):
+        new.write_text(text, encoding="utf-8")
+        new.replace(file)
 
 
 def _owner(handle: IO[str]) -> str:

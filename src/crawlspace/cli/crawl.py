@@ -33,6 +33,8 @@ from crawlspace.urls import Identity, host_name, policy_from
 EXIT = {Ending.FINISHED: 0, Ending.INTERRUPTED: 3, Ending.BUDGET: 4, Ending.DISK_FULL: 5}
 TOO_MANY_DEAD = 6
 TOLD_REFUSALS = 10
+ARCHIVE = ("discovery.requisites=true", "discovery.css=true")
+"""What an archive needs so that its pages can be shown again."""
 
 ENDINGS = {
     Ending.FINISHED: "Finished: nothing is left to fetch.",
@@ -47,6 +49,12 @@ ENDINGS = {
 @click.option("--dir", "directory", type=click.Path(path_type=Path, file_okay=False), help="Crawl directory.")
 @click.option("--seeds", metavar="FILE", help="Also start from the URLs in FILE ('-': standard input).")
 @click.option("--list", "listed", metavar="FILE", help="Fetch the URLs in FILE and follow no link.")
+@click.option(
+    "--frontier",
+    metavar="URL",
+    help="Share the frontier in a PostgreSQL schema with workers: postgresql://user@host/database?schema=name.",
+)
+@click.option("--archive", is_flag=True, help="Fetch pictures, style sheets and scripts of the pages too.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only what goes wrong.")
 @config_file
 @overrides
@@ -55,11 +63,15 @@ def command(
     directory: Path | None,
     seeds: str | None,
     listed: str | None,
+    frontier: str | None,
+    archive: bool,
     quiet: bool,
     config: Path | None,
     overrides: Sequence[str],
 ) -> None:
     """Crawl from the given URLs, or go on with the crawl in --dir."""
+    if archive:
+        overrides = (*ARCHIVE, *overrides)
     place = CrawlDirectory(directory or _default_directory(urls))
     settings = settings_of(place, config, overrides)
     if not (urls or seeds or listed or place.exists):
@@ -70,7 +82,7 @@ def command(
         raise UsageError("--list follows no link, seeds are there to be followed: give one or the other")
     follow = False if listed else (True if urls or seeds else None)
     requests = chain(map(Request, urls), _read(seeds), _read(listed))
-    sys.exit(run_crawl(place, Plan(settings, follow=follow), requests, quiet=quiet))
+    sys.exit(run_crawl(place, Plan(settings, follow=follow, frontier=frontier), requests, quiet=quiet))
 
 
 def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *, quiet: bool = False) -> int:

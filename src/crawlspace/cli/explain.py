@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,17 @@ from typing import Any
 import click
 
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.cli.hosts import waits
 from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
 from crawlspace.clock import SystemClock
+from crawlspace.engine.control import read_ignored
 from crawlspace.errors import UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import duration, moment, size, what_next
 from crawlspace.policy.scope import Scope
+from crawlspace.ports import Ledger
 from crawlspace.states import UrlState
-from crawlspace.types import Address, Relation, Story, Unusable
+from crawlspace.types import Address, HostFigures, Relation, Story, Unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,8 @@ class _Found:
     story: Story | None
     unknown: str
     """Why a URL that is not known is not, in words."""
+    host: str
+    """Why its host is not asked just now, in words; empty when it is, or when nothing is left to ask."""
 
 
 @click.command("explain")
@@ -57,9 +63,22 @@ async def _find(directory: Path, url: str) -> _Found:
             raise UsageError(f"{printable(url)!r} is no URL that can be crawled ({address.reason})")
         (story,) = await frontier.find([address.key])
         notes = await frontier.notes()
+        host = await _host(frontier, address.host)
+    scope = Scope.restore(settings.scope, notes.get("scope")).ignoring(read_ignored(notes))
+    asked = host is not None and story is not None and story.state is UrlState.QUEUED
     return _Found(
-        address, story, "" if story else _why_unknown(address, Scope.restore(settings.scope, notes.get("scope")))
+        address,
+        story,
+        "" if story else _why_unknown(address, scope),
+        waits(host, SystemClock().now()) if host and asked else "",
     )
+
+
+async def _host(frontier: Ledger, name: str) -> HostFigures | None:
+    """One host's figures: the first behind all names that come before it."""
+    before = name[:-1] + chr(ord(name[-1]) - 1) + chr(sys.maxunicode)
+    found = await frontier.hosts(before, 1)
+    return found[0] if found and found[0].name == name else None
 
 
 def _why_unknown(address: Address, scope: Scope) -> str:
@@ -101,6 +120,7 @@ def _facts(found: _Found) -> dict[str, Any]:
         "outcome": None,
         "pointer": None,
         "history": [{"at": moment(each.at), "error": each.error, "status": each.status} for each in story.history],
+        "host_waits": found.host or None,
         "next": what_next(story, SystemClock().now()),
     }
     if evidence is not None:

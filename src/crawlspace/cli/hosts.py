@@ -11,9 +11,11 @@ from crawlspace.cli.options import as_json, directory_argument, echo_json, readi
 from crawlspace.clock import SystemClock
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import moment
+from crawlspace.policy.pace import Breaker, breaker
 from crawlspace.types import HostFigures
 
 BATCH = 500
+LONG_MS = 10_000
 
 
 @click.command("hosts")
@@ -47,16 +49,30 @@ def _show(host: HostFigures, json_lines: bool, *, head: bool) -> None:
 
 
 def _why(host: HostFigures) -> str:
+    told = [why for why in (waits(host, SystemClock().now()), _trap(host)) if why]
+    return f"  ({'; '.join(told)})" if told else ""
+
+
+def waits(host: HostFigures, now: int) -> str:
+    """Why a host is not asked just now; empty when its turn will simply come."""
     if host.parked:
-        return f"  (parked: {host.parked})"
-    if host.pace.failures:
-        return f"  (no answer {host.pace.failures} times, next {moment(host.pace.next_at)})"
-    if host.queued and host.pace.next_at > SystemClock().now() + 10_000:
-        return f"  (next {moment(host.pace.next_at)})"
-    return ""
+        return f"parked: {host.parked}"
+    match breaker(host.pace, now):
+        case Breaker.OPEN:
+            return f"no answer {host.pace.failures} times, next {moment(host.pace.next_at)}"
+        case Breaker.HALF_OPEN:
+            return f"no answer {host.pace.failures} times, about to be probed"
+        case _:
+            late = host.queued and host.pace.next_at > now + LONG_MS
+            return f"next {moment(host.pace.next_at)}" if late else ""
+
+
+def _trap(host: HostFigures) -> str:
+    return f"looks like a trap: {host.alarm}" if host.alarm else ""
 
 
 def _facts(host: HostFigures) -> dict[str, Any]:
+    pace = host.pace
     return {
         "host": host.name,
         "queued": host.queued,
@@ -64,9 +80,17 @@ def _facts(host: HostFigures) -> dict[str, Any]:
         "fetched": host.fetched,
         "done": host.done,
         "dead": host.dead,
-        "delay": host.pace.delay_ms / 1000,
-        "crawl_delay": None if host.pace.crawl_delay_ms is None else host.pace.crawl_delay_ms / 1000,
-        "next_at": moment(host.pace.next_at),
-        "failures": host.pace.failures,
+        "discovered": host.discovered,
+        "discovered_per_fetch": round(host.discovered / host.fetched, 3) if host.fetched else None,
+        "duplicates": host.duplicates,
+        "duplicate_rate": round(host.duplicates / host.done, 4) if host.done else None,
+        "alarm": host.alarm,
+        "delay": pace.delay_ms / 1000,
+        "crawl_delay": None if pace.crawl_delay_ms is None else pace.crawl_delay_ms / 1000,
+        "latency": pace.latency_ms / 1000,
+        "next_at": moment(pace.next_at),
+        "failures": pace.failures,
+        "slowed": pace.slowed,
+        "breaker": str(breaker(pace, SystemClock().now())),
         "parked": host.parked,
     }

@@ -12,8 +12,8 @@ import click
 import msgspec
 
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.store import Store, open_to_read
 from crawlspace.clock import SystemClock
-from crawlspace.frontier.sqlite.store import SqliteFrontier
 from crawlspace.settings import Settings, load
 from crawlspace.urls import Identity, policy_from
 
@@ -57,12 +57,12 @@ def settings_used(directory: CrawlDirectory) -> Settings:
 
 
 @asynccontextmanager
-async def reading(path: Path, settings: Settings | None = None) -> AsyncIterator[tuple[SqliteFrontier, Identity]]:
+async def reading(path: Path, settings: Settings | None = None) -> AsyncIterator[tuple[Store, Identity]]:
     """A crawl's store for looking only, also while it runs, and the identity it was made with."""
     directory = CrawlDirectory(path)
     directory.require()
     settings = settings or settings_used(directory)
-    frontier = await SqliteFrontier.open(directory.database, settings.frontier(), SystemClock(), read_only=True)
+    frontier = await open_to_read(directory, settings.frontier(), SystemClock())
     try:
         key = (await frontier.notes()).get("hash_key", "")
         yield frontier, Identity(policy_from(settings.identity), bytes.fromhex(key) or bytes(32))

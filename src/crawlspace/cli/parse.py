@@ -16,7 +16,7 @@ from crawlspace.observe.printable import printable
 from crawlspace.pages.links import Page, read_page
 from crawlspace.policy.scope import Scope
 from crawlspace.settings import Settings
-from crawlspace.types import Link, Unusable
+from crawlspace.types import Link, Reason, Unusable
 from crawlspace.urls import Identity
 
 
@@ -27,6 +27,8 @@ class _Read:
     identity: Identity
     scope: Scope
     depth: int
+    barred: bool
+    """The page asks that none of its links be followed, and is obeyed."""
 
 
 @click.command("parse")
@@ -46,13 +48,17 @@ def command(directory: Path, url: str, json_lines: bool) -> None:
         "canonical": read.page.canonical,
         "noindex": read.page.noindex,
         "nofollow": read.page.nofollow,
+        "noai": read.page.noai,
+        "noimageai": read.page.noimageai,
+        "tdm_reserved": read.page.mining.reserved,
+        "tdm_policy": read.page.mining.policy,
     }
     if json_lines:
         echo_json({**facts, "links": links})
         return
     for name, value in facts.items():
         if value not in (None, "", False):
-            click.echo(f"{name:10} {printable(str(value))}")
+            click.echo(f"{name:12} {printable(str(value))}")
     for link in links:
         click.echo(f"{link['verdict']:14} {link['relation']:10} {printable(link.get('canonical') or link['text'])}")
 
@@ -67,13 +73,8 @@ async def _read(place: CrawlDirectory, url: str, settings: Settings) -> _Read:
     if story is None or story.evidence is None or story.evidence.pointer is None:
         raise UsageError(f"there is no capture of {printable(url)}", hint=f"see: crawlspace explain {place.path} URL")
     result = replay(place, story.evidence.pointer, settings)
-    return _Read(
-        story.url,
-        read_page(result.body, result.url, result.headers, settings.discovery),
-        identity,
-        scope,
-        story.depth,
-    )
+    page = read_page(result.body, result.url, result.headers, settings.discovery)
+    return _Read(story.url, page, identity, scope, story.depth, page.nofollow and settings.robots.meta)
 
 
 def _link(link: Link, read: _Read) -> dict[str, Any]:
@@ -84,4 +85,6 @@ def _link(link: Link, read: _Read) -> dict[str, Any]:
     refusal = read.scope.judge(
         address, depth=read.depth + 1, hops=0, relation=link.relation, nofollow=link.nofollow or read.page.nofollow
     )
+    if refusal is None and read.barred:
+        refusal = Reason.NOFOLLOW
     return {**facts, "canonical": address.canonical, "verdict": str(refusal) if refusal else "followed"}

@@ -17,7 +17,7 @@ import msgspec
 from crawlspace.engine.recent import REFUSED, Recent
 from crawlspace.errors import UsageError
 from crawlspace.pages.links import Page
-from crawlspace.policy.priority import PrioritySettings, front_class
+from crawlspace.policy.priority import PrioritySettings, Ranking, Score, front_class
 from crawlspace.policy.scope import BELONGINGS, Scope
 from crawlspace.ports import Ledger
 from crawlspace.types import (
@@ -97,8 +97,14 @@ class Intake:
     """False when only the list given is fetched."""
     obey_meta: bool = True
     """Whether a page's wish that none of its links be followed holds."""
+    score: Score | None = None
+    """A user's own word on the class of a new URL."""
     growth: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while the scope is replaced and written, so that no two changes take each other back."""
+    _ranking: Ranking = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ranking = Ranking.of(self.priority, self.score)
 
     async def widen(self, ledger: Ledger, *seeds: Address) -> None:
         """Draw the scope around these too; it is written before it is used."""
@@ -128,7 +134,9 @@ class Intake:
             claims.append(
                 Claim(
                     address=address,
-                    front_class=front_class(self.priority, 0, Relation.SEED),
+                    front_class=self._ranking.front_class(
+                        address, 0, Relation.SEED, front_class(self.priority, 0, Relation.SEED)
+                    ),
                     relation=Relation.SEED,
                     label=request.label,
                     meta=request.meta_text(),
@@ -235,7 +243,8 @@ class Intake:
 
     def found(self, address: Address, way: Way) -> Claim | None:
         """The claim for an address that was found this way; None when the recent set holds it."""
-        if self.recent.holds(address.key, way.front_class, way.depth):
+        best = self._ranking.front_class(address, way.depth, way.relation, way.front_class)
+        if self.recent.holds(address.key, best, way.depth):
             return None
         refusal = self.scope.judge(address, depth=way.depth, hops=0, relation=way.relation, nofollow=way.nofollow)
         if refusal is None and way.barred:
@@ -245,7 +254,7 @@ class Intake:
         return Claim(
             address=address,
             depth=way.depth,
-            front_class=way.front_class,
+            front_class=best,
             parent=way.parent,
             relation=way.relation,
             refusal=refusal,

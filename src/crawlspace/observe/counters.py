@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from crawlspace.events import Event, HostWaits, PageSettled, Paused, Resumed, ScopeWidened, Warned
+from crawlspace.events import CarriedOut, Event, HostWaits, PageSettled, Paused, Resumed, ScopeWidened, Warned
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import moment
 
@@ -62,6 +62,9 @@ class Counters:
             case Resumed():
                 self.paused = None
                 return "resumed"
+            case CarriedOut(what, changed):
+                told = ", ".join(f"{n} {word}" for word, n in changed.items())
+                return f"done: {printable(what)}" + (f" ({told})" if told else "")
             case Warned(message):
                 return printable(message)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from crawlspace.states import UrlState
-from crawlspace.types import Story
+from crawlspace.types import Reason, Story
+
+FINAL = frozenset({Reason.BLOCKED_HOST, Reason.DROPPED})
+"""Refusals that no path and no setting undoes."""
 
 
 def size(count: float) -> str:
@@ -52,6 +55,8 @@ def what_next(story: Story, now: int) -> str:
         case UrlState.REDIRECTED:
             return "nothing: what it redirects to is a URL of its own"
         case UrlState.SKIPPED:
+            if story.reason in FINAL:
+                return "nothing: a person said so"
             return "nothing, unless a better path to it is found or the settings change"
         case UrlState.DEAD:
             return "nothing, unless a person queues it again"

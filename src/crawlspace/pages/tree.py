@@ -33,9 +33,7 @@ COPIES_LIMIT: Final = 1_000_000
 KEPT_LIMIT: Final = 50_000
 """Tags that a flattened page keeps."""
 
-_STRIDE: Final = 8_192
-_FEW: Final = 3
-"""Quoted `>` in a page up to which its tags need no closer look."""
+_STRIDE: Final = ATTRIBUTES_LIMIT // 2
 _EQUAL_COPIES: Final = 3
 """How many equal elements are made again (HTML Standard, "the list of active formatting elements")."""
 
@@ -47,6 +45,17 @@ _CLOSED: Final = frozenset(f"/{name}" for name in _RAW | {"a", "frameset"})
 _READ: Final = frozenset({"background", "content", "href", "http-equiv", "lang", "name", "rel", "src", "srcset"})
 
 _QUOTED_END: Final = re.compile(rb"=[\t\n\f\r ]*(?:\"[^\">]*>|'[^'>]*>)")
+_VALUE: Final = rb"[\t\n\f\r ]*+(?:\"[^\"]*+\"|'[^']*+'|[^\t\n\f\r >\"'][^\t\n\f\r >]*+|(?=>))"
+_MAYBE_VALUE: Final = rb"(?:[\t\n\f\r ]*+=" + _VALUE + rb"|(?![\t\n\f\r ]*+=))"
+_TO_END: Final = rb"(?:[\t\n\f\r /]++|[^\t\n\f\r />][^\t\n\f\r />=]*+" + _MAYBE_VALUE + rb")*+>"
+_FROM_WITHIN: Final = [
+    *(re.compile(state + _TO_END) for state in (b"", _MAYBE_VALUE, _VALUE, rb"[^\t\n\f\r >]*+")),
+    *(re.compile(rb"[^%s]*+(?:\Z|%s" % (quote, quote) + _TO_END + rb")") for quote in (b'"', b"'")),
+]
+"""The rest of a tag from each state of the tokenizer: before an attribute, after its name, before or in its value.
+
+A value in quotes may go on to the end, since a value, unlike a name, costs nothing.
+"""
 _FORMATTING: Final = re.compile(
     rb"<(?=(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)[\t\n\f\r /])"
     rb"([a-z]++(?:[\t\n\f\r /]++[^\t\n\f\r /<>\"'=]++"
@@ -97,16 +106,19 @@ def _nested(body: bytes, tags: int) -> bool:
 
 
 def _many_attributes(body: bytes) -> bool:
-    """A tag ends at the first `>` outside quotes, so its attributes lie between those within its quotes.
+    """A tag that is too long holds a stride that is not all value and in which it does not end.
 
-    They take no more than (quoted `>` of the page + 1) times the longest run without any `>`.
+    Where no stride can be such a one, whatever the state of the tokenizer at its start, there is no such tag. Else: a tag ends at the first `>` outside quotes, so its attributes lie between
+    those within its quotes, and take no more than (quoted `>` of the page + 1) times the longest run without any `>`.
     """
-    if len(body) <= ATTRIBUTES_LIMIT:
+    if all(_ends_within(body, start) for start in range(_STRIDE, len(body) - _STRIDE + 1, _STRIDE)):
         return False
     quoted = sum(1 for _ in _QUOTED_END.finditer(body))
-    if quoted <= _FEW and all(body.find(b">", at, at + _STRIDE) >= 0 for at in range(0, len(body), _STRIDE)):
-        return False
     return (quoted + 1) * max(map(len, body.split(b">"))) > ATTRIBUTES_LIMIT
+
+
+def _ends_within(body: bytes, start: int) -> bool:
+    return all(state.match(body, start, start + _STRIDE) for state in _FROM_WITHIN)
 
 
 def _many_copies(body: bytes, tags: int) -> bool:

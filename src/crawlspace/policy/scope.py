@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum, unique
 from typing import Annotated, assert_never
 
@@ -26,6 +26,9 @@ from crawlspace.errors import StoreDamaged
 from crawlspace.policy.patterns import Patterns
 from crawlspace.types import Address, Reason, Relation
 from crawlspace.urls import host_name, is_address, origin_of, registrable_domain
+
+BELONGINGS = frozenset({Relation.REQUISITE, Relation.STYLED})
+"""Relations of what belongs to a page and is none: it may lie on any host, and is not followed further."""
 
 _REMEMBERED = 16_384
 """Origins whose verdict is kept; a verdict is a few hundred bytes, and what is forgotten is judged again."""
@@ -106,6 +109,7 @@ class Scope:
     _hosts: frozenset[str]
     _include: Patterns
     _exclude: Patterns
+    _ignored: tuple[str, ...] = ()
     _verdicts: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -114,8 +118,13 @@ class Scope:
         return cls._around(settings, frozenset(map(_place, seeds)))
 
     @classmethod
-    def restore(cls, settings: ScopeSettings, roots: str) -> Scope:
-        """The scope of a stored crawl, as grown, under the settings of now; raises `StoreDamaged`, `ConfigError`."""
+    def restore(cls, settings: ScopeSettings, roots: str | None) -> Scope:
+        """The scope of a stored crawl, as grown, under the settings of now; raises `StoreDamaged`, `ConfigError`.
+
+        None is the scope of a crawl that has no seed yet.
+        """
+        if roots is None:
+            return cls.of(settings, ())
         try:
             stored = msgspec.json.decode(roots, type=_Stored)
         except (msgspec.DecodeError, UnicodeError) as error:
@@ -123,14 +132,17 @@ class Scope:
         return cls._around(settings, frozenset(stored.seeds))
 
     @classmethod
-    def _around(cls, settings: ScopeSettings, seeds: frozenset[tuple[str, str]]) -> Scope:
+    def _around(
+        cls, settings: ScopeSettings, seeds: frozenset[tuple[str, str]], ignored: tuple[str, ...] = ()
+    ) -> Scope:
         return cls(
             settings,
             seeds,
             frozenset(_root(settings.strategy, host, origin) for host, origin in seeds),
             frozenset(_bare(host) for host, _ in seeds),
             Patterns.of(settings.include, "scope.include"),
-            Patterns.of(settings.exclude, "scope.exclude"),
+            _unwanted(settings, ignored),
+            ignored,
         )
 
     @property
@@ -141,7 +153,14 @@ class Scope:
     def widen(self, *addresses: Address) -> Scope:
         """The scope with these as further seeds: a seed that moved for good, or seeds that came later."""
         seeds = self._seeds.union(map(_place, addresses))
-        return self if seeds == self._seeds else self._around(self.settings, seeds)
+        return self if seeds == self._seeds else self._around(self.settings, seeds, self._ignored)
+
+    def ignoring(self, patterns: Sequence[str]) -> Scope:
+        """The scope that excludes what fits these too, in the place of those ignored before; raises `ConfigError`."""
+        ignored = tuple(patterns)
+        if ignored == self._ignored:
+            return self
+        return replace(self, _exclude=_unwanted(self.settings, ignored), _ignored=ignored)
 
     def is_seed_host(self, address: Address) -> bool:
         """Whether the host is a seed's own, a leading `www.` apart: its pages are what the crawl is for."""
@@ -152,10 +171,16 @@ class Scope:
     ) -> Reason | None:
         """Why this link is refused; None when it is in scope.
 
-        `depth` counts links from a seed, `hops` redirects in a row that led here.
+        `depth` counts links from a seed, `hops` redirects in a row that led here. A sitemap file is as near as what a
+        seed links to, however many files lie above it. What belongs to a page is where the page is, on whatever host.
+        Includes speak of pages, and of neither.
         """
         settings = self.settings
-        refusal = self._judge_place(address, depth) or (
+        if relation is Relation.SITEMAP_FILE:
+            depth = 1
+        elif relation in BELONGINGS:
+            depth = 0
+        refusal = self._judge_place(address, depth, relation) or (
             None if relation is Relation.SEED else _judge_shape(address, settings)
         )
         if refusal is not None:
@@ -166,13 +191,13 @@ class Scope:
             return Reason.DEPTH
         return Reason.REDIRECT_CHAIN if hops > settings.max_hops else None
 
-    def _judge_place(self, address: Address, depth: int) -> Reason | None:
-        if not self._holds(address):
+    def _judge_place(self, address: Address, depth: int, relation: Relation) -> Reason | None:
+        if relation not in BELONGINGS and not self._holds(address):
             return Reason.OUT_OF_SCOPE
         if self._exclude.match(address.canonical):
             return Reason.EXCLUDED
-        if self._include.texts and depth > 0 and not self._include.match(address.canonical):
-            return Reason.NOT_INCLUDED
+        if self._include.texts and depth > 0 and relation is not Relation.SITEMAP_FILE:
+            return None if self._include.match(address.canonical) else Reason.NOT_INCLUDED
         return None
 
     def _holds(self, address: Address) -> bool:
@@ -187,6 +212,14 @@ class Scope:
             verdict = _root(strategy, address.host, origin) in self._roots
             self._verdicts[origin] = verdict
         return verdict
+
+
+def _unwanted(settings: ScopeSettings, ignored: tuple[str, ...]) -> Patterns:
+    exclude = Patterns.of(settings.exclude, "scope.exclude")
+    if not ignored:
+        return exclude
+    Patterns.of(ignored, "ignore")  # says which one is wrong, under the name that people know
+    return Patterns.of((*settings.exclude, *ignored), "scope.exclude and ignore")
 
 
 def _place(address: Address) -> tuple[str, str]:

@@ -20,9 +20,10 @@ _PLACES = """
   UNION ALL SELECT id, hid, tail FROM outcome
 """
 _WAITING = "SELECT (SELECT count(*) FROM queue) + (SELECT count(*) FROM delayed)"
-_HOSTS = "SELECT hid, n_queued, n_leased, n_delayed, done, dead, token, ready, parked, class FROM host"
+_HOSTS = "SELECT hid, n_queued, n_leased, n_delayed, done, dead, token, ready, parked, class, duplicates FROM host"
 _QUEUED = "SELECT count(*) FROM queue WHERE hid = ?"
 _DELAYED = "SELECT count(*) FROM delayed WHERE hid = ?"
+_COPIES = "SELECT count(copy_of) FROM outcome WHERE hid = ?"
 _ENDED = "SELECT count(*) FROM outcome WHERE hid = ? AND state = ?"
 
 
@@ -95,12 +96,13 @@ def _totals(connection: sqlite3.Connection, leased: Counter[int]) -> None:
 
 def _hosts(connection: sqlite3.Connection, leased: Counter[int]) -> None:
     for row in connection.execute(_HOSTS).fetchall():
-        hid, n_queued, n_leased, n_delayed, done, dead, token, ready, parked, best = row
+        hid, n_queued, n_leased, n_delayed, done, dead, token, ready, parked, best, copies = row
         queued = _one(connection, _QUEUED, hid)
         delayed = _one(connection, _DELAYED, hid)
         assert (n_queued, n_leased, n_delayed) == (queued, leased[hid], delayed)
         assert done == _one(connection, _ENDED, hid, UrlState.DONE)
         assert dead == _one(connection, _ENDED, hid, UrlState.DEAD)
+        assert copies == _one(connection, _COPIES, hid)
         assert ready == (queued > 0 and parked is None)
         if queued and token is None:
             assert best == _one(connection, "SELECT min(class) FROM queue WHERE hid = ?", hid)

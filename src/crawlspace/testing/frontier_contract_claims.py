@@ -27,7 +27,7 @@ from crawlspace.testing.frontier_contract_words import (
     states,
     wish,
 )
-from crawlspace.types import PATH_DEPENDENT, Claimed, Reason, Relation, RequestSpec
+from crawlspace.types import PATH_DEPENDENT, Claimed, Reason, Relation, RequestSpec, host_id
 
 
 class ClaimSuite(FrontierSuite):
@@ -128,6 +128,26 @@ class ClaimSuite(FrontierSuite):
             await store.claim([link("x", front_class=0, depth=0)], T0)
             await store.settle([released(lease)], [], T0)
             assert (await one_lease(store)).urls == lease.urls
+
+        self.play(story)
+
+    def test_a_claim_that_lifts_a_refusal_queues_the_url_as_it_was(self) -> None:
+        """And no URL that was refused for another reason, or whose refusal it brings itself."""
+
+        async def story(store: Store) -> None:
+            spec = RequestSpec("POST", b"a=1")
+            old = link("x", depth=7, front_class=3, label="shop", request=spec, refusal=Reason.ROBOTS)
+            await store.claim([old, link("y", refusal=Reason.EXCLUDED), link("z", refusal=Reason.ROBOTS)], T0)
+            lifting = [link(name, depth=2, lifts=Reason.ROBOTS) for name in "xy"]
+            lifting.append(link("z", refusal=Reason.EXCLUDED, lifts=Reason.ROBOTS))
+            assert await store.claim(lifting, T0) == [Claimed.KNOWN] * 3
+            assert await states(store) == {"queued": 1, "skipped": 2}
+            [url] = (await one_lease(store)).urls
+            assert (url.url, url.depth, url.front_class) == (address("x").fetch_url, 7, 3)
+            assert (url.label, url.request, url.attempts) == ("shop", spec, 0)
+            assert [told.url for told in await store.refused(host_id(url.key), Reason.ROBOTS)] == [
+                address("z").fetch_url
+            ]
 
         self.play(story)
 

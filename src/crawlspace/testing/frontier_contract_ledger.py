@@ -19,7 +19,7 @@ from crawlspace.testing.frontier_contract_words import (
     states,
     wish,
 )
-from crawlspace.types import Claim, Reason
+from crawlspace.types import Claim, Reason, host_id
 
 
 class LedgerSuite(FrontierSuite):
@@ -80,6 +80,21 @@ class LedgerSuite(FrontierSuite):
             stories = await store.unprocessed(after=2, limit=1)
             assert [(told.id, told.state, told.reason) for told in stories] == [(3, UrlState.STORED, "parser")]
             assert [told.id for told in await store.unprocessed()] == [2, 3, 4]
+
+        self.play(story)
+
+    def test_refused_urls_of_a_host_are_told_by_reason_page_by_page(self) -> None:
+        async def story(store: Store) -> None:
+            await store.claim(links(4, refusal=Reason.ROBOTS), T0)
+            await store.claim(
+                [link("x", refusal=Reason.DEPTH), link("y"), link("0", "b.test", refusal=Reason.ROBOTS)]
+            )
+            hid = host_id(address("0").key)
+            first = await store.refused(hid, Reason.ROBOTS, limit=3)
+            rest = await store.refused(hid, Reason.ROBOTS, after=first[-1].id)
+            assert [told.url for told in [*first, *rest]] == [address(str(name)).fetch_url for name in range(4)]
+            assert {(told.state, told.reason) for told in first} == {(UrlState.SKIPPED, "robots")}
+            assert await store.refused(hid, Reason.EXCLUDED) == []
 
         self.play(story)
 

@@ -39,6 +39,8 @@ class HostDelta:
     fetched: int = 0
     done: int = 0
     dead: int = 0
+    discovered: int = 0
+    duplicates: int = 0
 
     def join(self, front_class: int) -> None:
         """One row more in the queue."""
@@ -104,6 +106,8 @@ class Book:
             "fetched": delta.fetched,
             "done": delta.done,
             "dead": delta.dead,
+            "discovered": delta.discovered,
+            "duplicates": delta.duplicates,
             "pages": self._settings.pages_per_host,
             "seed_pages": self._settings.pages_per_seed_host,
         }

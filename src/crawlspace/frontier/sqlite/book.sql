@@ -10,6 +10,8 @@ UPDATE host SET
   fetched = fetched + :fetched,
   done = done + :done,
   dead = dead + :dead,
+  discovered = discovered + :discovered,
+  duplicates = duplicates + :duplicates,
   parked = CASE
     WHEN parked IS NULL AND fetched + :fetched >= CASE max(seed, :seed) WHEN 1 THEN :seed_pages ELSE :pages END
     THEN 'host_budget' ELSE parked END,

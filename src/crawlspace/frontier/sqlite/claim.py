@@ -34,6 +34,7 @@ class _Host:
     waiting: int
     """URLs queued or delayed, those of this batch included."""
     token: int | None
+    blocked: bool
 
 
 @dataclass(slots=True)
@@ -103,6 +104,8 @@ class Claiming:
         host = self._host(claim)
         hid = host_id(claim.address.key)
         reason = claim.refusal
+        if reason is None and host.blocked:
+            reason = Reason.BLOCKED_HOST
         if reason is None and self._full(host):
             reason = Reason.HOST_BUDGET
         if reason is not None and not self._keeps(hid, reason):
@@ -136,6 +139,7 @@ class Claiming:
         host.waiting += 1
         delta = self._book.host(row.hid)
         delta.join(row.front_class)
+        delta.discovered += 1
         if not host.met:
             host.met = True
             delta.met = 1
@@ -189,13 +193,16 @@ class Claiming:
         old = self._urls.reopen(number, UrlState.SKIPPED)
         assert old is not None, f"URL {number} has an outcome that is not there"
         row = waiting(claim, old.hid, number, old.found_at)._replace(generation=old.generation)
+        if claim.lifts is reason:
+            row = old
         self._urls.enqueue(row)
         self._joins(host, row)
         self._refusals_of(old.hid, reason).kept -= 1
         self._book.move(UrlState.SKIPPED, Event.READMIT)
 
     def _readmits(self, host: _Host, claim: Claim, reason: Reason) -> bool:
-        return claim.refusal is None and reason in PATH_DEPENDENT and not self._full(host)
+        undone = reason in PATH_DEPENDENT or reason is claim.lifts
+        return claim.refusal is None and undone and not (host.blocked or self._full(host))
 
     def _is_leased(self, place: Place, claim: Claim) -> bool:
         row = place.row
@@ -215,8 +222,8 @@ class Claiming:
             row = self._connection.execute(_SQL["host"], (hid,)).fetchone()
             if row is None:
                 self._connection.execute(_SQL["add_host"], (hid, claim.address.host))
-                row = (0, 0, 0, None)
-            self._hosts[hid] = _Host(bool(row[0]), bool(row[1]), row[2], row[3])
+                row = (0, 0, 0, None, 0)
+            self._hosts[hid] = _Host(bool(row[0]), bool(row[1]), row[2], row[3], bool(row[4]))
         return self._hosts[hid]
 
     def _refusals_of(self, hid: int, reason: Reason) -> _Refusals:

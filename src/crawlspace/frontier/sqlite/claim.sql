@@ -8,7 +8,7 @@ INSERT INTO seen (fp, id) VALUES (?, ?);
 
 -- name: host
 -- What a claim must know of its host.
-SELECT seed, met, n_queued + n_delayed, token FROM host WHERE hid = ?;
+SELECT seed, met, n_queued + n_delayed, token, held = 'blocked' FROM host WHERE hid = ?;
 
 -- name: add_host
 -- A host that is named for the first time.

@@ -38,6 +38,7 @@ class _Due(NamedTuple):
     crawl_delay_ms: int | None
     failures: int
     slowed: int
+    latency_ms: int
 
 
 class Quotas:
@@ -169,7 +170,7 @@ class Leasing:
         return Lease(token, leased, tuple(map(queued_url, urls)), until)
 
     def _pace(self, host: _Due) -> Pace:
-        stored = (host.next_at, host.delay_ms, host.crawl_delay_ms, host.failures, host.slowed)
+        stored = (host.next_at, host.delay_ms, host.crawl_delay_ms, host.failures, host.slowed, host.latency_ms)
         return pace(stored, self._settings.delay_ms)
 
 
@@ -188,7 +189,9 @@ def renew(connection: sqlite3.Connection, token: int, until: int) -> bool:
 
 def next_due(connection: sqlite3.Connection, settings: FrontierSettings, now: int) -> int | None:
     """The earliest time at which there is something to lease or to reclaim; `now` when rows wait to be moved."""
-    if connection.execute(_SQL["next_condemned"]).fetchone() or raised(connection, settings, 1):
+    if any(connection.execute(_SQL[name]).fetchone() for name in ("next_condemned", "next_blocked")):
+        return now
+    if raised(connection, settings, 1):
         return now
     times = [connection.execute(_SQL["next_free"], (front_class,)).fetchone()[0] for front_class in range(CLASSES)]
     times += [connection.execute(_SQL[name]).fetchone()[0] for name in ("next_delayed", "next_expiry")]

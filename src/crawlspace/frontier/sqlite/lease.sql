@@ -1,6 +1,6 @@
 -- name: due
 -- Hosts of one class that may be visited now, the longest waiting first.
-SELECT hid, name, seed, fetched, next_at, delay_ms, crawl_delay_ms, failures, slowed FROM host
+SELECT hid, name, seed, fetched, next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms FROM host
 WHERE class = ? AND ready AND token IS NULL AND next_at <= ?
 ORDER BY next_at LIMIT ?;
 
@@ -29,7 +29,7 @@ SELECT hid FROM host WHERE parked = 'host_budget' AND seed = ? AND fetched < coa
 
 -- name: unpark
 -- A host may be visited again.
-UPDATE host SET parked = NULL, condemned = NULL, ready = n_queued > 0 WHERE hid = ?;
+UPDATE host SET parked = held, condemned = NULL, ready = n_queued > 0 AND held IS NULL WHERE hid = ?;
 
 -- name: came_due
 -- Hosts of the URLs whose time has come: how many, and their best class.
@@ -72,3 +72,7 @@ SELECT min(lease_until) FROM host WHERE token IS NOT NULL;
 -- name: next_condemned
 -- Whether a host that was given up still has URLs to bury.
 SELECT 1 FROM host WHERE parked = 'condemned' LIMIT 1;
+
+-- name: next_blocked
+-- Whether a blocked host still has URLs to refuse.
+SELECT 1 FROM host WHERE parked = 'blocked' AND n_queued + n_delayed > 0 AND token IS NULL LIMIT 1;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from crawlspace.errors import UsageError
 from crawlspace.exchange import RobotsFile, RobotsVerdict
@@ -19,7 +19,7 @@ from crawlspace.frontier.sqlite.rows import Ending, Waiting, dead_letter, eviden
 from crawlspace.frontier.sqlite.schema import FORMAT
 from crawlspace.frontier.sqlite.urls import Place, Urls
 from crawlspace.states import UrlState
-from crawlspace.types import Counts, DeadLetter, HostFigures, Story, host_id
+from crawlspace.types import Counts, DeadLetter, HostFigures, Reason, Story, host_id
 
 _SQL = statements(__package__, "ledger.sql")
 
@@ -80,6 +80,11 @@ class Ledger:
         rows = self._connection.execute(_SQL["hosts"], (after, limit))
         return [self._figures(*row) for row in rows]
 
+    def refused(self, hid: int, reason: Reason, after: int, limit: int) -> list[Story]:
+        numbers = self._connection.execute(_SQL["refused"], (hid, reason.value, after, limit)).fetchall()
+        stories = (self._ended(number) for (number,) in numbers)
+        return [story for story in stories if story is not None]
+
     def unprocessed(self, after: int, limit: int) -> list[Story]:
         numbers = self._connection.execute(_SQL["stored"], (after, limit)).fetchall()
         stories = (self._ended(number) for (number,) in numbers)
@@ -95,10 +100,8 @@ class Ledger:
         _, fetched_at, expires_at, verdict, text, detail = row
         return RobotsFile(origin, fetched_at, expires_at, RobotsVerdict(verdict), text, detail)
 
-    def _figures(self, name: str, queued: int, leased: int, *rest: int) -> HostFigures:
-        fetched, done, dead, parked, *clock = rest
-        next_at, delay_ms, crawl_delay_ms, failures, slowed = clock
-        stored = (next_at, delay_ms, crawl_delay_ms, failures, slowed)
+    def _figures(self, name: str, *rest: Any) -> HostFigures:
+        queued, leased, fetched, done, dead, parked, discovered, duplicates, alarm, *clock = rest
         return HostFigures(
             name=name,
             queued=queued,
@@ -106,8 +109,11 @@ class Ledger:
             fetched=fetched,
             done=done,
             dead=dead,
-            pace=pace(stored, self._settings.delay_ms),
-            parked=parked,  # type: ignore[arg-type]
+            pace=pace(tuple(clock), self._settings.delay_ms),
+            parked=parked,
+            discovered=discovered,
+            duplicates=duplicates,
+            alarm=alarm,
         )
 
     def _story(self, key: bytes) -> Story | None:

@@ -42,6 +42,10 @@ FROM outcome o WHERE o.id = ?;
 -- The address of a URL with an outcome.
 SELECT url FROM outcome WHERE id = ?;
 
+-- name: refused
+-- Numbers of a host's URLs that were skipped for a reason.
+SELECT id FROM outcome WHERE state = 5 AND hid = ? AND reason = ? AND id > ? ORDER BY id LIMIT ?;
+
 -- name: stored
 -- Numbers of URLs that were stored but not processed.
 SELECT id FROM outcome WHERE state = 2 AND id > ? ORDER BY id LIMIT ?;
@@ -58,7 +62,8 @@ WHERE o.state = 6 AND o.id > ? ORDER BY o.id LIMIT ?;
 -- Hosts by name.
 SELECT
   name, n_queued - n_leased + n_delayed, n_leased, fetched, done, dead, parked,
-  next_at, delay_ms, crawl_delay_ms, failures, slowed
+  discovered, duplicates, alarm,
+  next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms
 FROM host WHERE met AND name > ? ORDER BY name LIMIT ?;
 
 -- name: segments

@@ -210,10 +210,11 @@ def evidence(end: Ending, file: str | None) -> Evidence | None:
     )
 
 
-def pace(stored: tuple[int, int | None, int | None, int, int], first_delay_ms: int) -> Pace:
-    """A host's clock from its columns next_at, delay_ms, crawl_delay_ms, failures and slowed."""
-    next_at, delay_ms, crawl_delay_ms, failures, slowed = stored
-    return Pace(next_at, first_delay_ms if delay_ms is None else delay_ms, crawl_delay_ms, failures, slowed)
+def pace(stored: tuple[int, int | None, int | None, int, int, int], first_delay_ms: int) -> Pace:
+    """A host's clock from its columns next_at, delay_ms, crawl_delay_ms, failures, slowed and latency_ms."""
+    next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms = stored
+    delay = first_delay_ms if delay_ms is None else delay_ms
+    return Pace(next_at, delay, crawl_delay_ms, failures, slowed, latency_ms)
 
 
 def dead_letter(row: tuple[Any, ...]) -> DeadLetter:

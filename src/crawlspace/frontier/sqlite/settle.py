@@ -170,7 +170,9 @@ class Settling:
         if end.status is not None and 200 <= end.status < 300:
             self._book.add(PAGES, 1)
             first = self._first_with(end.digest, row.id)
-            end = end if first is None else end._replace(copy_of=first)
+            if first is not None:
+                end = end._replace(copy_of=first)
+                self._book.host(row.hid).duplicates += 1
         self._end(row, end)
         self._book.host(row.hid).done += 1
 
@@ -249,6 +251,7 @@ class Settling:
                 "crawl_delay_ms": clock.crawl_delay_ms,
                 "failures": clock.failures,
                 "slowed": clock.slowed,
+                "latency_ms": clock.latency_ms,
             },
         )
         self._fences[hid] = _Fence(None, settlement.token, {})

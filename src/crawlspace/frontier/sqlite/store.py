@@ -20,6 +20,7 @@ from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
 from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sqlite import control
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.claim import Claiming
 from crawlspace.frontier.sqlite.condemned import bury_some
@@ -35,9 +36,12 @@ from crawlspace.frontier.sqlite.connection import (
 from crawlspace.frontier.sqlite.lease import Leasing, Quotas, next_due, renew
 from crawlspace.frontier.sqlite.ledger import Ledger
 from crawlspace.frontier.sqlite.loss import Losing, clamp
+from crawlspace.frontier.sqlite.review import Reviewing, browse
 from crawlspace.frontier.sqlite.revive import revive
 from crawlspace.frontier.sqlite.schema import migrate, require, steps
 from crawlspace.frontier.sqlite.settle import Settling
+from crawlspace.policy.commands import Asked, Hold
+from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
     Answer,
     Claim,
@@ -46,6 +50,7 @@ from crawlspace.types import (
     DeadLetter,
     HostFigures,
     Lease,
+    Reason,
     Settlement,
     Story,
     Wish,
@@ -83,12 +88,21 @@ class SqliteFrontier:
         not writable, of another program, or of a newer version.
         """
         store = cls(path, settings, clock, threaded=threaded)
+        return await store._opened(store._open_to_read if read_only else store._open)
+
+    @classmethod
+    async def open_beside(cls, path: Path | str, settings: FrontierSettings, clock: Clock) -> SqliteFrontier:
+        """Open the store to ask something of it while its owner writes: its format is left as it is."""
+        store = cls(path, settings, clock, threaded=True)
+        return await store._opened(store._open_beside)
+
+    async def _opened(self, way: Callable[[], None]) -> SqliteFrontier:
         try:
-            await store._run(store._open, read_only)
+            await self._run(way)
         except BaseException:
-            await store.close()
+            await self.close()
             raise
-        return store
+        return self
 
     async def close(self) -> None:
         """Finish what runs and let go of the file; a second call does nothing."""
@@ -162,12 +176,38 @@ class SqliteFrontier:
     async def hosts(self, after: str = "", limit: int = 100) -> list[HostFigures]:
         return await self._read(lambda ledger: ledger.hosts(after, limit))
 
+    async def refused(self, hid: int, reason: Reason, after: int = 0, limit: int = 100) -> list[Story]:
+        return await self._read(lambda ledger: ledger.refused(hid, reason, after, limit))
+
     async def unprocessed(self, after: int = 0, limit: int = 100) -> list[Story]:
         return await self._read(lambda ledger: ledger.unprocessed(after, limit))
 
     async def segments(self) -> dict[str, int]:
         """How far settled captures reach into each of the archive's files: what must be there at a start."""
         return await self._read(Ledger.segments)
+
+    # -- control --------------------------------------------------------------------------------------------
+
+    async def ask(self, commands: Sequence[str], now: int | None = None) -> list[int]:
+        return await self._write(lambda _, at: control.ask(self._connection, commands, at), now)
+
+    async def asked(self, limit: int = 100) -> list[Asked]:
+        return await self._read(lambda _: control.asked(self._connection, limit))
+
+    async def answers(self, numbers: Sequence[int]) -> list[Asked | None]:
+        return await self._read(lambda _: control.answers(self._connection, numbers))
+
+    async def hold(self, hosts: Sequence[tuple[int, str]], how: Hold | None) -> None:
+        await self._write(lambda _, __: control.hold(self._connection, hosts, how), None)
+
+    async def browse(self, shelf: Shelf, after: Cursor = (), limit: int = 100) -> Browsed:
+        return await self._read(lambda _: browse(self._connection, shelf, after, limit))
+
+    async def rule(self, rulings: Sequence[Ruling], asked: Asked | None = None, now: int | None = None) -> list[bool]:
+        return await self._write(partial(self._rule, rulings, asked), now)
+
+    async def alarm(self, hosts: Sequence[tuple[int, str]]) -> None:
+        await self._write(lambda _, __: control.alarm(self._connection, hosts), None)
 
     # -- the work, on the store's thread --------------------------------------------------------------------
 
@@ -176,14 +216,17 @@ class SqliteFrontier:
         assert self._connected is not None, "only open() makes a store, and it connects"
         return self._connected
 
-    def _open(self, read_only: bool) -> None:
-        upgrades = steps()
-        if read_only:
-            self._connected = connect_reading(self._path, self._settings)
-            require(self._connected, self._path, len(upgrades))
-        else:
-            self._connected = connect(self._path, self._settings)
-            migrate(self._connected, self._path, upgrades)
+    def _open(self) -> None:
+        self._connected = connect(self._path, self._settings)
+        migrate(self._connected, self._path, steps())
+
+    def _open_to_read(self) -> None:
+        self._connected = connect_reading(self._path, self._settings)
+        require(self._connected, self._path, len(steps()))
+
+    def _open_beside(self) -> None:
+        self._connected = connect(self._path, self._settings)
+        require(self._connected, self._path, len(steps()))
 
     def _disconnect(self) -> None:
         if self._connected is not None:
@@ -201,6 +244,11 @@ class SqliteFrontier:
         self._claiming(book, now).run(claims)
         book.write()
         return Settling(self._connection, self._settings, book, now).run(settlements)
+
+    def _rule(self, rulings: Sequence[Ruling], asked: Asked | None, book: Book, now: int) -> list[bool]:
+        if asked is not None:
+            control.progress(self._connection, asked, now)
+        return Reviewing(self._connection, self._settings, book, now).run(rulings)
 
     def _note(self, facts: Mapping[str, str]) -> None:
         with durably(self._connection, self._settings), writing(self._connection):

@@ -76,13 +76,18 @@ class Urls:
 
     def replace(self, place: Place, row: Waiting) -> None:
         """Write a waiting URL anew where it lies."""
-        old = place.row
+        self.remove(place)
         if place.due_at is None:
-            self.take(old.hid, old.front_class, old.id)
             self.enqueue(row)
         else:
-            self._connection.execute(_SQL["undelay"], (place.due_at, old.id))
             self.delay(row, place.due_at)
+
+    def remove(self, place: Place) -> None:
+        """Take a URL away from where it waits."""
+        if place.due_at is None:
+            self.take(place.row.hid, place.row.front_class, place.row.id)
+        else:
+            self._connection.execute(_SQL["undelay"], (place.due_at, place.row.id))
 
     def end(self, row: Waiting, ending: Ending) -> None:
         self._connection.execute(_SQL["end"], outcome(row, ending))

@@ -1,0 +1,45 @@
+"""The settings under which a crawl's URLs were judged: under others, what waits or was refused is judged again.
+
+The judging itself is a command like those of people: done in the background, in bounded steps, and told when done.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from crawlspace.app.store import Store
+from crawlspace.errors import StoreDamaged
+from crawlspace.policy.commands import Rejudge, encode
+from crawlspace.settings import Settings
+
+JUDGED = "judged_under"
+"""The fact that holds those settings."""
+
+
+async def judge_again_if_changed(frontier: Store, settings: Settings) -> None:
+    """Ask for a new judgement when scope or the queue's limit are not what they were at the last start."""
+    now = _those_that_judge(settings)
+    kept = (await frontier.notes()).get(JUDGED)
+    if kept is not None:
+        before = _read(kept)
+        changed = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
+        if not changed:
+            return
+        await frontier.ask([encode(Rejudge(f"changed: {', '.join(changed)}"))])
+    await frontier.note({JUDGED: msgspec.json.encode(now).decode()})
+
+
+def _those_that_judge(settings: Settings) -> dict[str, object]:
+    """By their names, as JSON has them."""
+    scope = msgspec.to_builtins(settings.scope, builtin_types=())
+    judging: dict[str, object] = {f"scope.{name}": value for name, value in scope.items()}
+    judging["store.queue_per_host"] = settings.store.queue_per_host
+    plain: dict[str, object] = msgspec.json.decode(msgspec.json.encode(judging))
+    return plain
+
+
+def _read(text: str) -> dict[str, object]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise StoreDamaged(f"the fact {JUDGED!r} cannot be read: {error}") from error
