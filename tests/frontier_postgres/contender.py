@@ -17,7 +17,7 @@ from crawlspace.clock import SystemClock
 from crawlspace.frontier.postgres import Place, PostgresFrontier
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.testing.frontier_contract_words import finished, link, retry, seen
-from crawlspace.types import Claimed, Lease, Pace, Released, Settlement, Wish
+from crawlspace.types import Lease, Pace, Released, Settlement, Wish
 
 HOSTS = 6
 NAMES = 4_000
@@ -54,7 +54,7 @@ def settlements(lease: Lease, chance: random.Random) -> list[Settlement]:
 
 async def main(address: str, seconds: float, seed: int) -> None:
     store = await PostgresFrontier.open(Place.parse(address), SETTINGS, SystemClock(), worker=f"contender {seed}")
-    print(json.dumps(await work(store, seconds, random.Random(seed))))
+    sys.stdout.write(json.dumps(await work(store, seconds, random.Random(seed))))
     await store.close()
 
 

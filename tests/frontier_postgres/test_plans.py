@@ -128,7 +128,9 @@ def test_no_statement_reads_a_table_that_grows_whole(file: str, name: str, text:
 
 def test_a_whole_table_being_read_would_be_seen(session: Session) -> None:
     """The test above can fail."""
-    kinds = [step["Node Type"] for step in session.plan("SELECT count(*) FROM outcome WHERE status = %(status)s::int")]
+    kinds = [
+        step["Node Type"] for step in session.plan("SELECT count(*) FROM outcome WHERE status = %(status)s::int")
+    ]
     assert "Seq Scan" in kinds
 
 

@@ -36,7 +36,7 @@ def command(
         place.write_config(_settings_at(frontier))
     elif not place.shared.exists():
         raise UsageError(f"{directory} has no shared frontier", hint="name it: --frontier postgresql://...")
-    plan = Plan(settings_of(place, config, overrides), frontier=frontier)
+    plan = Plan(settings_of(place, config, overrides), frontier=frontier, joins=True)
     sys.exit(run_crawl(place, plan, (), quiet=quiet))
 
 

@@ -12,19 +12,19 @@ UPDATE host h SET
   dead = h.dead + d.dead,
   discovered = h.discovered + d.discovered,
   duplicates = h.duplicates + d.duplicates,
-  parked = CASE WHEN h.parked IS NULL AND b.is_spent THEN 'host_budget' ELSE h.parked END,
-  spent = CASE WHEN h.parked IS NOT NULL OR b.is_spent THEN h.fetched + d.fetched END
+  parked = CASE
+    WHEN h.parked IS NULL
+      AND h.fetched + d.fetched >= CASE WHEN h.seed OR d.seed THEN %(seed_pages)s::bigint ELSE %(pages)s::bigint END
+    THEN 'host_budget' ELSE h.parked END,
+  spent = CASE
+    WHEN h.parked IS NOT NULL
+      OR h.fetched + d.fetched >= CASE WHEN h.seed OR d.seed THEN %(seed_pages)s::bigint ELSE %(pages)s::bigint END
+    THEN h.fetched + d.fetched END
 FROM unnest(
   %(shards)s::smallint[], %(hids)s::bigint[], %(seed)s::boolean[], %(met)s::boolean[], %(classes)s::smallint[],
   %(queued)s::integer[], %(leased)s::integer[], %(delayed)s::integer[], %(fetched)s::integer[], %(done)s::integer[],
   %(dead)s::integer[], %(discovered)s::integer[], %(duplicates)s::integer[]
 ) AS d (shard, hid, seed, met, class, queued, leased, delayed, fetched, done, dead, discovered, duplicates)
-CROSS JOIN LATERAL (
-  SELECT coalesce(
-    x.fetched + d.fetched >= CASE WHEN x.seed OR d.seed THEN %(seed_pages)s::bigint ELSE %(pages)s::bigint END, false
-  ) AS is_spent
-  FROM host x WHERE x.shard = d.shard AND x.hid = d.hid
-) AS b
 WHERE h.shard = d.shard AND h.hid = d.hid;
 
 -- name: tally_delta

@@ -6,6 +6,7 @@ it was kept, or all of it, and every call of a frontier may be repeated. How oft
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -54,6 +55,9 @@ def queries(file: str) -> dict[str, bytes]:
 
 
 _SQL = queries("sessions.sql")
+
+# What goes wrong is raised, in our words; the driver's own words about it stay where somebody asks for them.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class Sessions:
@@ -137,6 +141,8 @@ class Sessions:
                 if outages > OUTAGES:
                     raise self._in_our_words(error) from error
                 await self._clock.sleep(0.25 * 2**outages if outages > 1 else 0)
+                # Sessions that lie idle were cut too, most likely.
+                await self._pool.check()
             except psycopg.Error as error:
                 raise self._in_our_words(error) from error
 
