@@ -63,6 +63,8 @@ def test_addresses_are_told_from_names(host: str, expected: bool) -> None:
         ("me.github.io", "me.github.io"),
         ("a.b.xn--mxtq1m.xn--j6w193g", "b.xn--mxtq1m.xn--j6w193g"),
         ("a.b.個人.香港", "b.個人.香港"),
+        ("a.b.xn--a-ecp.xn--", "xn--a-ecp.xn--"),
+        ("a.b.xn--99999999999", "b.xn--99999999999"),
         ("a.www.ck", "www.ck"),
         ("a.b.c.ck", "b.c.ck"),
         ("localhost", "localhost"),

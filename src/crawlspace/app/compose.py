@@ -65,6 +65,8 @@ class Plan:
     """What the archive writes to; tests give one that fails."""
     frontier: str | None = None
     """Address of a frontier that workers share, at the first start; None: as the directory has it."""
+    joins: bool = False
+    """Take part in a crawl that others lead: its own settings stay what they are."""
 
 
 @dataclass(slots=True)
@@ -213,7 +215,7 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
                 plan.watch(events.Warned(str(repair)))
             await frontier.void_leases()
             await judge_again_if_changed(frontier, plan.settings)
-            if opened.shared:
+            if opened.shared and not plan.joins:
                 await frontier.note({SETTINGS: as_toml(plan.settings)})
             follow = await _follow(frontier, plan.follow)
             intake = Intake(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -63,8 +63,16 @@ def registrable_domain(host: str) -> str:
     if is_address(name) or "." not in name:
         return name
     name_without_dot = name.rstrip(".")
-    top = name_without_dot.rpartition(".")[2].lower()
-    return _suffixes(top if top in _rules() else "").privatesuffix(name_without_dot) or name
+    return _suffixes(_known_top(name_without_dot)).privatesuffix(name_without_dot) or name
+
+
+def _known_top(name: str) -> str:
+    """The top-level domain as the list spells it, in letters; empty when it has no rules."""
+    top = name.rpartition(".")[2].lower()
+    if top.startswith("xn--"):
+        with suppress(UnicodeError):
+            top = top.encode().decode("idna")
+    return top if top in _rules() else ""
 
 
 @cache
@@ -78,12 +86,12 @@ def _suffixes(top: str) -> PublicSuffixList:
 
 @cache
 def _rules() -> Mapping[str, Sequence[str]]:
-    """The rules of the list by their top-level domain, in letters and as URLs spell it."""
-    from publicsuffixlist import PSLFILE
+    """The rules of the list by their top-level domain."""
+    from importlib.resources import files
 
     rules: defaultdict[str, list[str]] = defaultdict(list)
-    for line in Path(PSLFILE).read_text("utf-8").splitlines():
+    for line in files("publicsuffixlist").joinpath("public_suffix_list.dat").read_text("utf-8").splitlines():
         rule = line.partition(" ")[0].lower()
         if rule and not rule.startswith("//"):
             rules[rule.rpartition(".")[2]].append(rule)
-    return rules | {top.encode("idna").decode(): found for top, found in rules.items() if not top.isascii()}
+    return rules
