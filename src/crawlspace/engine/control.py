@@ -115,12 +115,21 @@ class Controller:
     async def step(self) -> bool:
         """Take each open command one step further; whether there was one."""
         async with self._lock:
+            await self.tell_alarms()
             commands = await self.control.asked(OPEN_AT_ONCE)
             for asked in commands:
                 await self._further(asked)
             if commands:
                 self.changed.set()
             return bool(commands)
+
+    async def tell_alarms(self) -> None:
+        """Mark hosts that look like traps, and say so."""
+        alarms, self.intake.alarms = self.intake.alarms, []
+        if alarms:
+            await self.control.alarm([(alarm.hid, alarm.kind.value) for alarm in alarms])
+            for alarm in alarms:
+                self.watch(events.TrapSeen(alarm.host, alarm.kind, alarm.example))
 
     async def _further(self, asked: Asked) -> None:
         progress = Progress()

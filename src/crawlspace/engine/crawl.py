@@ -116,6 +116,8 @@ class Crawl:
             await self._finish_visits(commits)
             self._run.basket.close()
             await asyncio.wait([commits])
+            if self._failure is None:
+                await self._controller.tell_alarms()
         finally:
             if alarm is not None:
                 alarm.cancel()

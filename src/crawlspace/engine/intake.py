@@ -19,6 +19,7 @@ from crawlspace.errors import UsageError
 from crawlspace.pages.links import Page
 from crawlspace.policy.priority import PrioritySettings, Ranking, Score, front_class
 from crawlspace.policy.scope import BELONGINGS, Scope
+from crawlspace.policy.traps import Alarm, TrapWatch
 from crawlspace.ports import Ledger
 from crawlspace.types import (
     Address,
@@ -101,7 +102,10 @@ class Intake:
     """A user's own word on the class of a new URL."""
     growth: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while the scope is replaced and written, so that no two changes take each other back."""
+    alarms: list[Alarm] = field(default_factory=list)
+    """Hosts that began to look like traps and were not told yet."""
     _ranking: Ranking = field(init=False)
+    _traps: TrapWatch = field(default_factory=TrapWatch)
 
     def __post_init__(self) -> None:
         self._ranking = Ranking.of(self.priority, self.score)
@@ -251,6 +255,9 @@ class Intake:
             refusal = Reason.NOFOLLOW
         if refusal is not None and self.recent.holds(address.key, *REFUSED):
             return None
+        alarm = self._traps.see(address) if refusal is None else None
+        if alarm is not None:
+            self.alarms.append(alarm)
         return Claim(
             address=address,
             depth=way.depth,

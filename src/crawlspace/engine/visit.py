@@ -17,7 +17,7 @@ from crawlspace.engine.commit import Basket, Item
 from crawlspace.engine.reading import Reader, Spent, capture_of
 from crawlspace.engine.robots import Robots, RobotsGate
 from crawlspace.engine.turn import Turns
-from crawlspace.exchange import FetchRequest, FetchResult
+from crawlspace.exchange import FetchError, FetchRequest, FetchResult
 from crawlspace.pages.robots import RobotsSettings
 from crawlspace.policy import pace as pacing
 from crawlspace.policy.decide import robots_refusal
@@ -33,6 +33,7 @@ FENCE_SECONDS = 5.0
 """Margin between a request's deadline and the end of the lease."""
 SAME_PAGE_HOPS = 5
 LONG_WAIT_MS = 10_000
+ADDRESS_REFUSED_DETAIL = f"robots.txt: {FetchError.ADDRESS_REFUSED}"
 ROBOTS_UNAVAILABLE = "robots_unavailable"
 """Class of the dead letters of a host that answers, but never with its robots.txt."""
 
@@ -100,6 +101,8 @@ class Visit:
     _host: HostSettings = field(init=False)
     _condemned: str | None = None
     _why_condemned: str | None = None
+    _hosts: dict[str, str] = field(default_factory=dict)
+    """The host of each origin that was asked, of which a visit has few."""
 
     def __post_init__(self) -> None:
         self._host = self.run.treatment.host(self.lease.host.name)
@@ -240,6 +243,9 @@ class Visit:
         wait = max(self._pace.next_at, robots.file.expires_at)
         self._pace = replace(self._pace, next_at=wait)
         self._judge_host()
+        if robots.file.detail == ADDRESS_REFUSED_DETAIL:
+            # The guard will not change its mind: neither the robots file nor a page of this host can be asked for.
+            self._condemned = str(FetchError.ADDRESS_REFUSED)
 
     async def _fetch_robots(self, url: str) -> FetchResult:
         result = await self._request(FetchRequest(url))
@@ -307,8 +313,14 @@ class Visit:
             turn.give_back()
 
     def _host_of(self, url: str) -> str:
-        address = self.run.identity.identify(url)
-        return self.lease.host.name if isinstance(address, Unusable) else address.host
+        origin = origin_of(url)
+        host = self._hosts.get(origin)
+        if host is None:
+            address = self.run.identity.identify(url)
+            if isinstance(address, Unusable):
+                return self.lease.host.name
+            host = self._hosts[origin] = address.host
+        return host
 
     # -- pace -----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,41 @@
+"""Every bug of the design's list, made on purpose, is found: by the simulation in 50 seeds, or by a named test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crawlspace.testing.sim import simulate
+
+sys.path.insert(0, str(Path(__file__).parent))
+from mutants import MUTANTS, Mutant
+
+SEEDS = 50
+ROOT = Path(__file__).parent.parent.parent
+SIMULATED = [mutant for mutant in MUTANTS if not mutant.tests]
+NAMED = [mutant for mutant in MUTANTS if mutant.tests]
+START = "import sys; sys.path.insert(0, {folder!r}); import mutants; mutants.begin({name!r})\n"
+
+
+@pytest.mark.parametrize("mutant", SIMULATED, ids=lambda mutant: mutant.name)
+def test_the_simulation_finds_it(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant.patch(monkeypatch)
+    assert any(simulate(seed).violations for seed in range(SEEDS)), f"{mutant.name}: survives {SEEDS} seeds"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("mutant", NAMED, ids=lambda mutant: mutant.name)
+def test_a_named_test_finds_it(mutant: Mutant, tmp_path: Path) -> None:
+    """Processes that the test starts have the bug too: it is put in when an interpreter starts."""
+    start = tmp_path / "sitecustomize.py"
+    start.write_text(START.format(folder=str(Path(__file__).parent), name=mutant.name), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *mutant.tests]
+    for path, fails in (("", False), (str(tmp_path), True)):
+        paths = os.pathsep.join(filter(None, (path, os.environ.get("PYTHONPATH"))))
+        ended = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": paths}, capture_output=True)
+        assert ended.returncode == int(fails), ended.stdout.decode()
