@@ -11,6 +11,7 @@ import re
 from base64 import b32encode
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import blake2b, sha1
 from typing import NamedTuple
 
@@ -84,7 +85,12 @@ def record_id(*parts: str) -> str:
 
 def date_text(at: int) -> str:
     """Milliseconds since 1970 as WARC-Date, with its milliseconds."""
-    return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{at % 1000:03}Z"
+    return f"{_second_text(at // 1000)}.{at % 1000:03}Z"
+
+
+@lru_cache(maxsize=64)
+def _second_text(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def date_of(record: Record) -> int:

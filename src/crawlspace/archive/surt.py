@@ -120,7 +120,7 @@ _CONTENT_TYPE = re.compile(rb"^content-type:[ \t]*([^\r\n]*)", re.I | re.M)
 def _as_query(capture: Capture) -> str:
     body = capture.request_body
     found = _CONTENT_TYPE.search(capture.request_head)
-    kind = found[1].decode("latin-1").lower() if found else ""
+    kind = found[1].decode("latin-1") if found else ""
     if not body:
         return ""
     if kind.startswith("application/x-www-form-urlencoded"):
@@ -137,7 +137,7 @@ def _as_query(capture: Capture) -> str:
 
 
 def _as_base64(body: bytes) -> str:
-    return "__wb_post_data=" + b64encode(body).decode()
+    return "__wb_post_data=" + b64encode(body[:QUERY_LIMIT]).decode()
 
 
 def _as_parameters(body: bytes) -> str | None:
@@ -149,15 +149,16 @@ def _as_parameters(body: bytes) -> str | None:
     leaves: dict[str, str] = {}
     seen: dict[str, int] = {}
     waiting: list[tuple[str, object]] = [("", document)]
-    while waiting:
+    # Each leaf takes at least two characters: what comes later is cut off.
+    while waiting and len(leaves) < QUERY_LIMIT:
         name, value = waiting.pop()
         if isinstance(value, dict):
             waiting += [(str(key), inner) for key, inner in reversed(value.items())]
         elif isinstance(value, list):
             waiting += [(name, inner) for inner in reversed(value)]
         elif name:
-            seen[name] = seen.get(name, 0) + 1
-            leaves[name if seen[name] == 1 else f"{name}.{seen[name]}_"] = _leaf(value)
+            again = seen[name] = seen.get(name, 1) + 1 if name in leaves else 1
+            leaves[name if again == 1 else f"{name}.{again}_"] = _leaf(value)
     return urlencode(leaves)
 
 

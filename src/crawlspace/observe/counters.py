@@ -6,7 +6,17 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from crawlspace.events import CarriedOut, Event, HostWaits, PageSettled, Paused, Resumed, ScopeWidened, Warned
+from crawlspace.events import (
+    CarriedOut,
+    Event,
+    HostWaits,
+    PageSettled,
+    Paused,
+    Resumed,
+    ScopeWidened,
+    TrapSeen,
+    Warned,
+)
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import moment
 
@@ -62,6 +72,8 @@ class Counters:
             case Resumed():
                 self.paused = None
                 return "resumed"
+            case TrapSeen(host, kind, example):
+                return f"{printable(host)} looks like a trap ({kind}), such as {printable(example)}"
             case CarriedOut(what, changed):
                 told = ", ".join(f"{n} {word}" for word, n in changed.items())
                 return f"done: {printable(what)}" + (f" ({told})" if told else "")

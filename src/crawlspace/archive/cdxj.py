@@ -1,0 +1,135 @@
+"""The index of an archive: one line of CDXJ for each capture, as `pywb` and other readers look it up.
+
+A line is the sort-friendly key of the URL, the time to the second, and a JSON object that says where the record lies
+and what it is. Lines are made from the WARC files alone: an index can be made again whatever else is lost. Sorted by
+their bytes they can be searched by halving; nothing in a key or a time sorts before the blank that ends it.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b32encode
+from collections.abc import Callable, Iterator
+from hashlib import sha1
+from pathlib import Path
+from time import gmtime, strftime
+from typing import NamedTuple
+
+import msgspec
+
+from crawlspace.archive.captures import capture_of, is_request_of
+from crawlspace.archive.disk import Disk
+from crawlspace.archive.members import BrokenMember, members
+from crawlspace.archive.reader import FILE_NAME
+from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
+from crawlspace.archive.surt import surt_of
+from crawlspace.types import Pointer
+
+UNKNOWN = "unk"
+"""The type of what does not say one."""
+
+_MIME_LIMIT = 100
+_CONTENT_TYPE = re.compile(rb"^content-type:[ \t]*([!-:<-~]+)", re.I | re.M)
+_SHA1 = "sha1:"
+
+
+class Damage(NamedTuple):
+    """A place in an archive file from which nothing can be read, or one record that says nothing."""
+
+    file: str
+    offset: int
+    why: str
+    torn: bool
+    """The file ends within a record: it is still being written, or its writer was killed."""
+
+    def __str__(self) -> str:
+        return f"the record at byte {self.offset} of {self.file} cannot be read: {self.why}"
+
+
+Report = Callable[[Damage], None]
+"""Told what could not be read."""
+
+
+def archive_files(disk: Disk, directory: Path) -> list[str]:
+    """Names of the archive files in `directory`, in order; raises `OSError`."""
+    return sorted(name for name in disk.names(directory) if FILE_NAME.fullmatch(name))
+
+
+class Indexer:
+    """Makes the lines of one directory's files."""
+
+    def __init__(self, disk: Disk, directory: Path, max_record: int, report: Report) -> None:
+        self._disk = disk
+        self._directory = directory
+        self._cap = max_record + HEAD_LIMIT
+        self._report = report
+
+    def lines(self, name: str) -> Iterator[bytes]:
+        """The lines of one file in order of its records. Raises `OSError`; what a file holds raises nothing."""
+        held: tuple[Pointer, Record] | None = None
+        for pointer, record in self._records(name):
+            if held is not None:
+                yield from self._line(held, record if is_request_of(record, held[1]) else None)
+            held = (pointer, record) if record.kind == "response" else None
+        if held is not None:
+            yield from self._line(held, None)
+
+    def _records(self, name: str) -> Iterator[tuple[Pointer, Record]]:
+        offset, torn = 0, False
+
+        def read(start: int, length: int) -> bytes:
+            nonlocal torn
+            # Nothing is asked for only where the file ends: there was to be more of a member.
+            torn = not length
+            return self._disk.read(path, start, length)
+
+        path = self._directory / name
+        try:
+            for member in members(read, 0, self._disk.size(path), self._cap):
+                offset = member.offset + member.length
+                try:
+                    yield Pointer(name, member.offset, member.length), decode(member.data)
+                except BrokenRecord as error:
+                    self._report(Damage(name, member.offset, str(error), torn=False))
+        except BrokenMember as error:
+            self._report(Damage(name, offset, str(error), torn))
+
+    def _line(self, held: tuple[Pointer, Record], request: Record | None) -> Iterator[bytes]:
+        pointer, response = held
+        try:
+            yield line_of(pointer, response, request)
+        except BrokenRecord as error:
+            self._report(Damage(pointer.file, pointer.offset, str(error), torn=False))
+
+
+def line_of(pointer: Pointer, response: Record, request: Record | None) -> bytes:
+    """The line of one capture, with its newline; raises `BrokenRecord` when the response makes no capture."""
+    capture = capture_of(response, request)
+    key, body = surt_of(capture)
+    facts = {
+        "url": capture.url,
+        "mime": _mime(capture.response_head),
+        **({"status": str(capture.status)} if capture.status else {}),
+        "digest": _digest(response, capture.payload),
+        "length": str(pointer.length),
+        "offset": str(pointer.offset),
+        **({} if capture.method == "GET" else {"method": capture.method}),
+        **({"requestBody": body} if body else {}),
+        "filename": pointer.file,
+    }
+    return b"%s %s %s\n" % (key.encode(), _stamp(capture.at).encode(), msgspec.json.encode(facts))
+
+
+def _mime(head: bytes) -> str:
+    found = _CONTENT_TYPE.search(head)
+    return found[1].decode("ascii")[:_MIME_LIMIT] if found else UNKNOWN
+
+
+def _digest(response: Record, payload: bytes) -> str:
+    """As the record states it, and made where it does not."""
+    stated = response.fields.get("warc-payload-digest", "")
+    return stated.removeprefix(_SHA1) or b32encode(sha1(payload, usedforsecurity=False).digest()).decode()
+
+
+def _stamp(at: int) -> str:
+    return strftime("%Y%m%d%H%M%S", gmtime(at // 1000))

@@ -1,0 +1,82 @@
+"""`crawlspace export`: what a crawl knows, for other programs; also while it runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.export import Format, Wanted, What, export, format_of
+from crawlspace.app.output import STANDARD
+from crawlspace.cli.options import as_json, directory_argument, settings_used
+from crawlspace.errors import StoreDamaged, UsageError
+from crawlspace.observe.printable import printable
+from crawlspace.states import UrlState
+
+_STATES = {state.name.lower(): state for state in UrlState}
+
+
+@click.command("export")
+@directory_argument
+@click.option(
+    "-o",
+    "target",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Write it here, in the format of the suffix; - for standard output.",
+)
+@click.option(
+    "--format", "form", type=click.Choice([each.value for each in Format]), help="The format; default: by the suffix."
+)
+@click.option(
+    "--what",
+    type=click.Choice([each.value for each in What]),
+    help="Rows of what; default: urls, in cdxj and warc.gz captures.",
+)
+@click.option("--state", "states", type=click.Choice([*_STATES]), multiple=True, help="Only these; may be repeated.")
+@click.option("--host", help="Only those of this host.")
+@click.option("--raw", is_flag=True, help="Leave CSV as it is, also what a spreadsheet would take for a formula.")
+@click.option("--force", is_flag=True, help="Write over FILE.")
+@as_json
+def command(
+    directory: Path,
+    target: Path,
+    form: str | None,
+    what: str | None,
+    states: tuple[str, ...],
+    host: str | None,
+    raw: bool,
+    force: bool,
+    json_lines: bool,
+) -> None:
+    """Write URLs, captures or links to FILE: .jsonl, .jsonl.zst, .csv, .txt, .cdxj or .warc.gz."""
+    if form is None and target == STANDARD:
+        raise UsageError("standard output has no suffix", hint="say --format, such as --format csv")
+    format_ = format_of(target) if form is None else Format(form)
+    wanted = Wanted(
+        format=format_,
+        what=_what(format_) if what is None else What(what),
+        states=frozenset(_STATES[name] for name in states or _STATES),
+        host=None if host is None else host.lower(),
+        guard=not raw,
+    )
+    place = CrawlDirectory(directory)
+    done = export(place, settings_used(place), wanted, target, force=force)
+    aside = target == STANDARD
+    if json_lines:
+        facts = {"rows": done.rows, "damaged": done.damaged, "damages": done.damages}
+        click.echo(msgspec.json.encode(facts), err=aside)
+    else:
+        click.echo(f"{done.rows} {wanted.what}: {printable(str(target))}", err=aside)
+        for damage in done.damages:
+            click.echo(printable(damage), err=True)
+    if done.damaged:
+        sys.exit(StoreDamaged.exit_code)
+
+
+def _what(form: Format) -> What:
+    return What.CAPTURES if form in (Format.CDXJ, Format.WARC) else What.URLS

@@ -1,0 +1,53 @@
+"""`crawlspace index`: make the index by which readers of web archives find captures, from the WARC files alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.index import MERGED, index_archive, index_each
+from crawlspace.app.output import STANDARD
+from crawlspace.cli.options import as_json, directory_argument
+from crawlspace.errors import StoreDamaged, UsageError
+from crawlspace.observe.printable import printable
+from crawlspace.settings import load
+
+
+@click.command("index")
+@directory_argument
+@click.option(
+    "-o",
+    "target",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write it here, - for standard output; default: archive/index.cdxj in the crawl directory, made anew.",
+)
+@click.option("--per-file", is_flag=True, help="Write one beside each archive file instead.")
+@click.option("--force", is_flag=True, help="Write over FILE.")
+@as_json
+def command(directory: Path, target: Path | None, per_file: bool, force: bool, json_lines: bool) -> None:
+    """Index the captures of a crawl as sorted CDXJ, for pywb and others; its database is not needed."""
+    if per_file and target is not None:
+        raise UsageError("-o and --per-file exclude each other")
+    place = CrawlDirectory(directory)
+    settings = load(place.effective if place.effective.exists() else place.config, os.environ)
+    if per_file:
+        done = index_each(place, settings)
+    else:
+        done = index_archive(place, settings, target or place.archive / MERGED, force=force or target is None)
+    aside = target == STANDARD
+    if json_lines:
+        facts = {"files": done.files, "captures": done.captures, "torn": done.torn}
+        click.echo(msgspec.json.encode({**facts, "damaged": done.damaged, "damages": done.damages}), err=aside)
+    else:
+        where = "beside each file" if per_file else printable(str(target or place.archive / MERGED))
+        click.echo(f"{done.captures} captures of {done.files} archive files: {where}", err=aside)
+        for damage in done.damages:
+            click.echo(printable(damage), err=True)
+    if done.damaged:
+        sys.exit(StoreDamaged.exit_code)
