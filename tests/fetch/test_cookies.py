@@ -141,6 +141,15 @@ def test_a_cookie_that_is_set_again_replaces_the_first_and_one_that_is_over_forg
     assert sent(["a=1", "a=; Max-Age=0"]) == ""
 
 
+@pytest.mark.parametrize("other", ["http://www.a.test/", "https://www.a.test:8443/", "https://x.www.a.test/"])
+def test_no_other_origin_can_replace_or_end_a_cookie(other: str) -> None:
+    jar = Jar()
+    home = destination_of("https://www.a.test/")
+    jar.keep(["a=1"], home, NOW)
+    jar.keep(["a=2", "a=; Max-Age=0; Domain=a.test", "a=; Max-Age=0"], destination_of(other), NOW)
+    assert jar.field(home, NOW) == "a=1"
+
+
 def test_longer_paths_come_first_and_then_older_cookies() -> None:
     assert sent(["a=1; Path=/", "b=2; Path=/dir", "c=3; Path=/"]) == "b=2; a=1; c=3"
 

@@ -101,6 +101,30 @@ def test_a_kept_connection_that_the_server_closed_is_replaced_once(
     run(test())
 
 
+def test_requests_that_wait_for_a_place_take_over_its_connection(run: Any, serving: Any, fetching: Any) -> None:
+    async def test() -> None:
+        async with serving(OK) as server, fetching(connections_per_address=2) as fetcher:
+            results = await asyncio.gather(*(fetcher.fetch(FetchRequest(server.url())) for _ in range(20)))
+            assert [result.body for result in results] == [b"ok"] * 20
+            assert server.connections == 2
+
+    run(test())
+
+
+def test_a_connection_that_was_taken_over_and_breaks_is_replaced_too(run: Any, serving: Any, fetching: Any) -> None:
+    async def answer(writer: asyncio.StreamWriter, number: int) -> None:
+        await (sending(then="close") if number == 2 else sending(OK))(writer, number)
+
+    async def test() -> None:
+        async with serving(answer) as server, fetching(connections_per_address=1) as fetcher:
+            results = await asyncio.gather(*(fetcher.fetch(FetchRequest(server.url())) for _ in range(3)))
+            assert [result.body for result in results] == [b"ok"] * 3
+            assert len(server.requests) == 4
+            assert server.most_open == 1
+
+    run(test())
+
+
 def test_a_kept_connection_that_broke_within_the_answer_is_not_replaced(
     run: Any, serving: Any, fetching: Any
 ) -> None:

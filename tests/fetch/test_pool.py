@@ -156,3 +156,70 @@ def test_a_connection_that_others_wait_for_is_not_kept() -> None:
         await pool.close()
 
     run(test)
+
+
+def test_a_connection_goes_to_who_waits_longest_for_its_origin() -> None:
+    async def test() -> None:
+        pool = Pool(1, 10)
+        connection = await opened(pool)
+        waiting = [asyncio.create_task(pool.enter(ADDRESS, origin("a"))) for _ in range(2)]
+        await asyncio.sleep(0)
+        pool.put(origin("a"), connection)
+        assert await waiting[0] is connection
+        assert not waiting[1].done()
+        pool.put(origin("a"), connection)
+        assert await waiting[1] is connection
+        pool.put(origin("a"), connection)
+        assert pool.take(origin("a")) is connection
+        connection.abort()
+        await pool.close()
+
+    run(test)
+
+
+def test_a_connection_does_not_pass_over_who_waits_longer_for_another_origin() -> None:
+    async def test() -> None:
+        pool = Pool(1, 10)
+        connection = await opened(pool)
+        waiting = [asyncio.create_task(pool.enter(ADDRESS, origin(name))) for name in "ba"]
+        await asyncio.sleep(0)
+        pool.put(origin("a"), connection)
+        assert await waiting[0] is None
+        assert connection.closed
+        pool.leave(ADDRESS)
+        assert await waiting[1] is None
+        pool.leave(ADDRESS)
+        await pool.close()
+
+    run(test)
+
+
+def test_a_connection_is_not_lost_with_who_left() -> None:
+    async def test() -> None:
+        pool = Pool(1, 10)
+        connection = await opened(pool)
+        waiting = [asyncio.create_task(pool.enter(ADDRESS, origin("a"))) for _ in range(2)]
+        await asyncio.sleep(0)
+        pool.put(origin("a"), connection)
+        waiting[0].cancel()  # it has the connection, and does not know it yet
+        assert await waiting[1] is connection
+        assert waiting[0].cancelled()
+        connection.abort()
+        await pool.close()
+
+    run(test)
+
+
+def test_nothing_is_handed_on_once_the_pool_is_closed() -> None:
+    async def test() -> None:
+        pool = Pool(1, 0)
+        connection = await opened(pool)
+        waiting = asyncio.create_task(pool.enter(ADDRESS, origin("a")))
+        await asyncio.sleep(0)
+        pool.put(origin("a"), connection)
+        assert await waiting is None
+        assert connection.closed
+        pool.leave(ADDRESS)
+        await pool.close()
+
+    run(test)

@@ -10,7 +10,7 @@ import pytest
 
 from crawlspace.exchange import Headers
 from crawlspace.pages.links import Page, read_page
-from crawlspace.pages.tree import ATTRIBUTES_LIMIT, KEPT_LIMIT, TAGS_LIMIT, may_cost_too_much
+from crawlspace.pages.tree import ATTRIBUTES_LIMIT, KEPT_LIMIT, READ_LIMIT, TAGS_LIMIT, may_cost_too_much
 
 DATA = Path(__file__).parent.parent / "data" / "html-links"
 HTML = Headers(((b"Content-Type", b"text/html; charset=utf-8"),))
@@ -70,9 +70,20 @@ def test_a_hostile_page_is_read_in_time_that_grows_with_its_size(body: bytes) ->
     [
         (b"<div>" * TAGS_LIMIT, False),
         (b"<div>" * (TAGS_LIMIT + 1), True),
+        (b"<div><p>x</p></div>" * TAGS_LIMIT, False),
+        (b"<div><p>x</div>" * TAGS_LIMIT, True),
+        (b"<b><p>x</p>" * 40 + b"<p>x</p>" * 15_000, True),
+        (b"<p>" * 40 + b"<p>x</p>" * 15_000, False),
+        (b"<br>" * READ_LIMIT, False),
+        (b"<br>" * (READ_LIMIT + 1), True),
         (b"<a " + b"x " * (ATTRIBUTES_LIMIT // 2 - 2) + b">", False),
         (b"<a " + b"x " * ATTRIBUTES_LIMIT + b">", True),
         (b"<p>" + b"x" * ATTRIBUTES_LIMIT + b"</p>", True),
+        (b"<a " + b"x " * ATTRIBUTES_LIMIT + b"y='" + b"<p>'>" * 30_000, True),
+        (b"<a " + b"x='>' " * ATTRIBUTES_LIMIT + b">", True),
+        (b"<a " + b'x=">\'=" ' * ATTRIBUTES_LIMIT + b">", True),
+        (b"<a title='" + b"<p>some text</p>\n" * 7_000 + b"'>", False),
+        (b'<p title=a>It\'s > "this" = that</p>\n' * 3_000, False),
         (b"<p title='>'>some text</p>\n" * 3000, False),
         (b"<p>some text</p>\n" * 3900, False),
         (b"<p>" + b"<i class=a>" * 1000 + b"</p>" + b"<p>x</p>" * 1000, False),

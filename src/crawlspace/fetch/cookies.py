@@ -59,6 +59,11 @@ class Cookie:
     """When it was first set, among all."""
 
     @property
+    def key(self) -> tuple[str, ...]:
+        """What makes it the same cookie when it is set again; another scheme or port cannot replace it."""
+        return self.name, self.domain, self.path, self.scheme, str(self.port) if self.host_only else ""
+
+    @property
     def size(self) -> int:
         return len(self.name) + len(self.value) + len(self.domain) + len(self.path) + _COST
 
@@ -71,7 +76,7 @@ class Cookie:
         return host and _path_fits(path, self.path)
 
 
-_Site = dict[tuple[str, str, str], Cookie]
+_Site = dict[tuple[str, ...], Cookie]
 
 
 class Jar:
@@ -107,7 +112,7 @@ class Jar:
     def _put(self, cookie: Cookie, name: str, now: int) -> None:
         site = self._sites.setdefault(name, {})
         self._sites.move_to_end(name)
-        key = cookie.name, cookie.domain, cookie.path
+        key = cookie.key
         before = site.get(key)
         if before is not None:
             self._drop(site, key)
@@ -123,7 +128,7 @@ class Jar:
             _, dropped = self._sites.popitem(last=False)
             self._size -= sum(each.size for each in dropped.values())
 
-    def _drop(self, site: _Site, key: tuple[str, str, str]) -> None:
+    def _drop(self, site: _Site, key: tuple[str, ...]) -> None:
         self._size -= site.pop(key).size
 
 

@@ -80,10 +80,13 @@ class Dialler:
         self._resolver = resolver
         self._pool = pool
 
-    async def open(self, origin: Origin, deadline: float) -> Connection:
-        """A fresh connection, at `deadline` (loop time) at the latest; raises `Unreachable`."""
+    async def open(self, origin: Origin, deadline: float, wanted: Origin | None = None) -> Connection:
+        """A connection, at `deadline` (loop time) at the latest; raises `Unreachable`.
+
+        It is fresh, or else one to the `wanted` origin that became free while all places were taken.
+        """
         endpoints = await self.endpoints(origin, self.reach)
-        return await self.connect(endpoints, self.reach, deadline, partial(self.establish, origin))
+        return await self.connect(endpoints, self.reach, deadline, partial(self.establish, origin), wanted)
 
     async def endpoints(self, origin: Origin, reach: Reach) -> Sequence[Endpoint]:
         """Where a host may be reached, at least one; the guard has passed them all. Raises `Unreachable`."""
@@ -106,18 +109,26 @@ class Dialler:
         return found
 
     async def connect(
-        self, endpoints: Sequence[Endpoint], reach: Reach, deadline: float, finish: Finish
+        self,
+        endpoints: Sequence[Endpoint],
+        reach: Reach,
+        deadline: float,
+        finish: Finish,
+        wanted: Origin | None = None,
     ) -> Connection:
         """Connect to one of these and let `finish` make a connection of the socket; raises `Unreachable`.
 
-        Waiting for a place at the address is not the server's fault and does not count as connecting.
+        Waiting for a place at the address is not the server's fault and does not count as connecting. What comes of
+        waiting may be a connection to the `wanted` origin.
         """
         first = endpoints[0]
         try:
             async with asyncio.timeout_at(deadline):
-                await self._pool.enter(first.address)
+                used = await self._pool.enter(first.address, wanted)
         except TimeoutError:
             raise Unreachable(FetchError.LOCAL, f"no place at {first.address} in time") from None
+        if used is not None:
+            return used
         connected = False
         try:
             async with asyncio.timeout(self._limits.connect_timeout):

@@ -109,23 +109,26 @@ class HttpFetcher:
         secrets = {**secrets, **self._tunnels.login_field(proxy)}
         return self._composer.compose(request, to, secrets, target=f"http://{to.authority}{to.target}")
 
-    async def _open(self, origin: Origin, proxy: Proxy | None, deadline: float) -> Connection:
+    async def _open(
+        self, origin: Origin, proxy: Proxy | None, deadline: float, wanted: Origin | None = None
+    ) -> Connection:
         if proxy is None:
-            return await self._dialler.open(origin, deadline)
-        return await self._tunnels.open(origin, proxy, deadline)
+            return await self._dialler.open(origin, deadline, wanted)
+        return await self._tunnels.open(origin, proxy, deadline, wanted)
 
     async def _exchange(self, origin: Origin, proxy: Proxy | None, head: bytes, request: FetchRequest) -> _Exchange:
         deadline = asyncio.get_running_loop().time() + self._limits.timeout
         sent = head + request.body if request.body else head
         bodiless = request.method == "HEAD"
-        kept = self._pool.take(origin) if request.method in REPEATABLE else None
-        if kept is not None:
-            asked = await self._ask(kept, sent, ResponseReader(self._limits, bodiless), deadline)
-            if asked.reader.received or asked.reader.error is not FetchError.RESET:
-                self._done(origin, asked)
-                return asked
-        fresh = await self._open(origin, proxy, deadline)
-        asked = await self._ask(fresh, sent, ResponseReader(self._limits, bodiless), deadline)
+        wanted = origin if request.method in REPEATABLE else None
+        connection = self._pool.take(origin) if wanted else None
+        if connection is None:
+            connection = await self._open(origin, proxy, deadline, wanted)
+        was_used = connection.requests > 0
+        asked = await self._ask(connection, sent, ResponseReader(self._limits, bodiless), deadline)
+        if was_used and not asked.reader.received and asked.reader.error is FetchError.RESET:
+            fresh = await self._open(origin, proxy, deadline)
+            asked = await self._ask(fresh, sent, ResponseReader(self._limits, bodiless), deadline)
         self._done(origin, asked)
         return asked
 

@@ -1,17 +1,28 @@
 """Connections that wait for their next request, and how many an address may have open.
 
 Connections belong to an origin (scheme, host, port): two names at one address never share one. Places are counted by
-address, since many names live at one. A waiting connection gives way to whoever needs its place.
+address, since many names live at one. A waiting connection gives way to whoever needs its place, and one that has
+become free goes with its place to whoever waits longest, if that is for the same origin.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
+from typing import NamedTuple
 
 from crawlspace.fetch.connection import Connection
 from crawlspace.fetch.guard import IPAddress
 from crawlspace.fetch.request import Origin
+
+
+class _Waiting(NamedTuple):
+    """Somebody who waits for a place."""
+
+    place: asyncio.Future[Connection | None]
+    """Done with a connection that has the place, or with the place alone."""
+    origin: Origin | None
+    """What a connection would have to lead to; None when only a fresh one will do."""
 
 
 class Pool:
@@ -22,7 +33,7 @@ class Pool:
         self._max_unused = unused
         self._wider: dict[IPAddress, int] = {}
         self._open: dict[IPAddress, int] = {}
-        self._waiting: dict[IPAddress, deque[asyncio.Future[None]]] = {}
+        self._waiting: dict[IPAddress, deque[_Waiting]] = {}
         self._unused: dict[Origin, list[Connection]] = {}
         self._order: OrderedDict[Connection, Origin] = OrderedDict()
         """Unused connections, the one longest unused first."""
@@ -38,11 +49,18 @@ class Pool:
         return connection
 
     def put(self, origin: Origin, connection: Connection) -> None:
-        """Keep a connection for later, unless somebody waits for its place or there are too many."""
+        """Keep a connection for later, unless there are too many, or somebody waits for its place.
+
+        Whoever waits longest gets it, if it leads to where they want to; else it ends.
+        """
         if connection.closed:
             return
-        if not self._max_unused or self._waiting.get(connection.endpoint.address):
+        longest = self._longest_waiting(connection.endpoint.address)
+        if not self._max_unused or (longest and longest.origin != origin):
             connection.abort()
+            return
+        if longest:
+            longest.place.set_result(connection)
             return
         connection.keep()
         self._unused.setdefault(origin, []).append(connection)
@@ -60,22 +78,26 @@ class Pool:
         """Give an address its own number of places: a proxy stands for many hosts."""
         self._wider[address] = places
 
-    async def enter(self, address: IPAddress) -> None:
-        """Take a place at an address, waiting for one in order of arrival."""
+    async def enter(self, address: IPAddress, origin: Origin | None = None) -> Connection | None:
+        """Take a place at an address, waiting for one in order of arrival.
+
+        With an `origin`, it may come with a used connection to it, which then has the place.
+        """
         if self.try_enter(address):
-            return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            return None
+        place: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
+        mine = _Waiting(place, origin)
         waiting = self._waiting.setdefault(address, deque())
-        waiting.append(place)
+        waiting.append(mine)
         try:
-            await place
+            return await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self.leave(address)
+                self._return(address, mine)
             raise
         finally:
-            if place in waiting:
-                waiting.remove(place)
+            if mine in waiting:
+                waiting.remove(mine)
             if not waiting:
                 self._waiting.pop(address, None)
 
@@ -90,11 +112,10 @@ class Pool:
 
     def leave(self, address: IPAddress) -> None:
         """Give a place back: to whoever waits longest, else to all."""
-        waiting = self._waiting.get(address, ())
-        for place in waiting:
-            if not place.done():
-                place.set_result(None)
-                return
+        longest = self._longest_waiting(address)
+        if longest:
+            longest.place.set_result(None)
+            return
         left = self._open[address] - 1
         if left:
             self._open[address] = left
@@ -111,6 +132,17 @@ class Pool:
         self._emptied = asyncio.Event()
         if self._open:
             await self._emptied.wait()
+
+    def _longest_waiting(self, address: IPAddress) -> _Waiting | None:
+        return next((each for each in self._waiting.get(address, ()) if not each.place.done()), None)
+
+    def _return(self, address: IPAddress, left: _Waiting) -> None:
+        """What somebody was given who does not wait any more."""
+        connection = left.place.result()
+        if connection is None or left.origin is None:
+            self.leave(address)
+        else:
+            self.put(left.origin, connection)
 
     def _give_way(self, address: IPAddress) -> None:
         for connection in self._order:

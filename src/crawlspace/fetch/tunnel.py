@@ -56,14 +56,14 @@ class Tunnels:
         for proxy in proxies:
             self._check(proxy)
 
-    async def open(self, origin: Origin, proxy: Proxy, deadline: float) -> Connection:
-        """A fresh connection to an origin, at `deadline` (loop time) at the latest; raises `Unreachable`."""
+    async def open(self, origin: Origin, proxy: Proxy, deadline: float, wanted: Origin | None = None) -> Connection:
+        """A connection to an origin, as `Dialler.open` gives one without a proxy; raises `Unreachable`."""
         way = await self._way(origin, proxy)
         try:
             endpoints = await self._dialler.endpoints(proxy.origin, self._reach)
             for endpoint in endpoints:
                 self._pool.widen(endpoint.address, self._places)
-            return await self._dialler.connect(endpoints, self._reach, deadline, partial(self._finish, way))
+            return await self._dialler.connect(endpoints, self._reach, deadline, partial(self._finish, way), wanted)
         except _ThroughProxy as failure:
             raise Unreachable(failure.error, failure.detail) from failure
         except Unreachable as failure:

@@ -132,16 +132,16 @@ def _measure(tags: list[bytes], limit: int) -> Nesting:
             end = ends[tag]
         except KeyError:
             end = _learn(tag, ends, stack)
-        if end is not None:
-            if end in _FORMATTING:
-                formatting += 1
-                most_formatting = max(formatting, most_formatting)
-            stack.append(end)
-            top = end
-            if len(stack) > deepest:
-                deepest = len(stack)
-                if deepest > limit + 1:
-                    raise _Untold
+        if end is None:
+            continue
+        if end in _FORMATTING:
+            formatting += 1
+            most_formatting = max(formatting, most_formatting)
+        stack.append(end)
+        top = end
+        deepest = max(deepest, len(stack))
+        if deepest > limit + 1:
+            raise _Untold
     return Nesting(deepest - 1, most_formatting)
 
 
