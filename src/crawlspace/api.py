@@ -47,7 +47,7 @@ class Result:
 class Crawl:
     """One crawl directory, started or resumed by `run`."""
 
-    def __init__(  # noqa: PLR0913 -- the front door: each is something a person says, all but two have defaults
+    def __init__(  # noqa: PLR0913 -- the front door: each is something a person says
         self,
         directory: str | Path,
         seeds: Iterable[str | Request] = (),
@@ -59,8 +59,8 @@ class Crawl:
     ) -> None:
         """`settings` takes dotted names, as in `{"host.delay": 2}`, over those of `crawl.toml` and the environment.
 
-        With `follow=False` the seeds are fetched and no link is followed; the crawl remembers it. `watch` gets the events of
-        `crawlspace.events` as they happen.
+        With `follow=False` the seeds are fetched and no link is followed; the crawl remembers it. `watch` gets the
+        events of `crawlspace.events` as they happen.
         """
         self.directory = CrawlDirectory(Path(directory))
         self._seeds = [seed if isinstance(seed, Request) else Request(seed) for seed in seeds]

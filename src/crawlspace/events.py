@@ -61,6 +61,16 @@ class Warned:
 
 
 @dataclass(frozen=True, slots=True)
+class TrapSeen:
+    """A host's URLs look as if they never end; nothing is done about it but to say so."""
+
+    host: str
+    kind: str
+    """`calendar` or `parameters`."""
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
 class CarriedOut:
     """What a person asked of the crawl, or changed settings made necessary, has been done."""
 
@@ -69,7 +79,7 @@ class CarriedOut:
     """How many URLs it looked at and what became of them, by words."""
 
 
-Event = PageSettled | HostWaits | ScopeWidened | Paused | Resumed | Warned | CarriedOut
+Event = PageSettled | HostWaits | ScopeWidened | Paused | Resumed | Warned | TrapSeen | CarriedOut
 Watcher = Callable[[Event], None]
 
 

@@ -288,7 +288,7 @@ def _spelled(value: Any) -> Any:
     """None as TOML can hold it: a word for a setting, nothing at all inside a list of tables."""
     if isinstance(value, Mapping):
         return {key: NONE if inner is None else _spelled(inner) for key, inner in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_left_out(inner) for inner in value]
     return value
 

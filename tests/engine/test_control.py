@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import crawlspace
 from crawlspace import events
 from crawlspace.app.control import Answer, ask
-from crawlspace.cli.options import settings_used
+from crawlspace.cli.options import reading, settings_used
 from crawlspace.clock import SystemClock
 from crawlspace.errors import CrawlDirError, UsageError
 from crawlspace.events import Ending
@@ -31,7 +32,10 @@ from crawlspace.policy.commands import (
     Seed,
     Selection,
 )
+from crawlspace.policy.traps import MONTHS
+from crawlspace.settings import Settings
 from crawlspace.states import UrlState
+from crawlspace.types import HostFigures
 
 SEED = "http://a.test/"
 SLOW = {"host__delay": 30.0, "robots__obey": False}
@@ -107,6 +111,18 @@ def test_a_paused_host_is_left_alone_until_it_is_resumed(web: Any) -> None:
     [answer] = asyncio.run(order(again, Resume("a.test")))
     assert answer.done
     assert again.run().counts.states[UrlState.DONE] == 21
+
+
+def test_what_a_block_had_skipped_is_queued_when_it_ends(web: Any) -> None:
+    """Where scope still allows it; other refusals of the host stay."""
+    many(web, 4)
+    crawl_of(web, SEED, budget__pages=1).run()
+    crawl = crawl_of(web, scope__exclude=["p3$"])
+    asyncio.run(order(crawl, Block("a.test")))
+    assert crawl.run().counts.states[UrlState.SKIPPED] == 4
+    [answer] = asyncio.run(order(crawl, Resume("a.test")))
+    assert answer.progress.tally["queued"] == 3
+    assert crawl.run().counts.states[UrlState.DONE] == 4
 
 
 def test_seeds_are_added_to_a_running_crawl(web: Any) -> None:
@@ -221,24 +237,17 @@ def test_a_letter_that_is_queued_again_asks_scope_and_robots_anew(broken: Any) -
     broken.robots("http://a.test", "User-agent: *", "Disallow: /p3")
 
     async def forget_robots() -> None:
-        frontier = await SqliteFrontier.open(
-            crawl.directory.database, settings_used(crawl.directory).frontier(), SystemClock()
-        )
+        settings = settings_used(crawl.directory).frontier()
+        frontier = await SqliteFrontier.open(crawl.directory.database, settings, SystemClock())
         [file] = await frontier.robots(["http://a.test"])
         assert file is not None
-        await frontier.keep_robots([crawlspace_robots(file)])
+        await frontier.keep_robots([replace(file, expires_at=1)])
         await frontier.close()
 
     asyncio.run(forget_robots())
     crawl.run()
     assert states_of(broken) == ["done", "dead", "dead", "skipped", "dead"]
     assert broken.story("http://a.test/p3").reason == "robots"
-
-
-def crawlspace_robots(file: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(file, expires_at=1)
 
 
 def test_dropped_letters_are_off_the_list_and_are_not_asked_for_again(broken: Any) -> None:
@@ -311,21 +320,84 @@ def test_a_command_that_cannot_be_read_is_told_and_put_away(web: Any, text: str)
     crawl = crawl_of(web, SEED, watch=told.append)
     crawl.run()
 
-    async def write(progress: str) -> None:
+    async def write() -> None:
         frontier = await SqliteFrontier.open(
             crawl.directory.database, settings_used(crawl.directory).frontier(), SystemClock()
         )
         await frontier.ask([text])
         await frontier.close()
 
-    asyncio.run(write(""))
+    asyncio.run(write())
     assert crawl.run().ending is Ending.FINISHED
     assert any("cannot be read" in event.message for event in told if isinstance(event, events.Warned))
 
 
 def test_a_crawl_that_is_not_there_is_asked_nothing(web: Any) -> None:
-    from crawlspace.settings import Settings
-
     with pytest.raises(CrawlDirError, match="no crawl"):
         asyncio.run(ask(crawl_of(web).directory, Settings(), [Pause("a.test")]))
     assert not web.directory.exists()
+
+
+# -- what a crawl sees by itself ----------------------------------------------------------------------------
+
+
+def test_a_calendar_is_told_while_it_is_crawled_and_marked_at_its_host(web: Any) -> None:
+    """Nothing is refused for it."""
+    months = [f"/{1980 + number // 12}/{1 + number % 12:02}" for number in range(MONTHS + 5)]
+    web.page(SEED, *months)
+    told: list[events.Event] = []
+    result = crawl_of(web, SEED, watch=told.append, budget__pages=3).run()
+    assert [(event.host, event.kind) for event in told if isinstance(event, events.TrapSeen)] == [
+        ("a.test", "calendar")
+    ]
+    assert result.counts.states[UrlState.QUEUED] == len(months) - 2
+    assert figures_of(web, "a.test").alarm == "calendar"
+
+
+def figures_of(web: Any, host: str) -> HostFigures:
+    async def main() -> HostFigures:
+        async with reading(web.directory) as (frontier, _):
+            return next(each for each in await frontier.hosts() if each.name == host)
+
+    return asyncio.run(main())
+
+
+def test_a_users_function_says_what_is_fetched_first(web: Any) -> None:
+    many(web, 9)
+    crawl = crawl_of(web, SEED, budget__pages=3, priority__rules=[{"pattern": "p5$", "class": 1}])
+
+    @crawl.scorer
+    def score(candidate: crawlspace.Candidate) -> int | None:
+        return 0 if candidate.url.endswith("p7") else None
+
+    crawl.run()
+    assert [url[-2:] for url in web.asked if "/p" in url] == ["p7", "p5"]
+    with pytest.raises(UsageError, match="a scorer already"):
+        crawl.scorer(score)
+
+
+def test_hosts_are_treated_as_their_rules_say(web: Any) -> None:
+    """Hosts without a delay are done while the one that has one waits."""
+    many(web, 3)
+    many(web, 3, "b.test")
+    rules = [{"host": "^a[.]test$", "delay": 0.5}, {"host": "glob:b.*", "concurrency": 3}]
+    began = time.monotonic()
+    crawl_of(web, SEED, "http://b.test/", host__rules=rules, host__jitter=0, robots__obey=False).run()
+    assert time.monotonic() - began >= 1.5
+    first, last = web.asked.index("http://b.test/p2"), [n for n, url in enumerate(web.asked) if "//a.test/p" in url]
+    assert first < last[1]
+    assert figures_of(web, "a.test").pace.delay_ms == 500
+    assert figures_of(web, "b.test").pace.delay_ms == 0
+
+
+def test_a_host_that_was_silent_is_probed_by_one_request(web: Any) -> None:
+    """However many might be open to it."""
+    many(web, 6)
+    crawl = crawl_of(web, SEED, host__concurrency=4, host__failure_wait=0.2, robots__obey=False, retry__wait=0.05)
+    crawl_of(web, SEED, budget__pages=1, robots__obey=False).run()
+    web.server.shutdown()
+    web.server.server_close()
+    result = crawl.run()
+    assert result.counts.states[UrlState.DEAD] >= 6
+    assert result.counts.fetches <= 1 + 4 + 4, "the first visit opens four, each probe one"
+    assert figures_of(web, "a.test").pace.failures >= 5

@@ -38,6 +38,7 @@ SMALL = {
     "segment": "one row for each file of the archive",
     "sqlite_master": "one row for each table and index",
     "(subquery-1)": "the rows a statement just limited",
+    "asked": "the rows a call asks for",
 }
 """Tables that may be read whole, and why."""
 
@@ -102,7 +103,7 @@ def test_no_statement_scans_a_table_that_grows(file: str, name: str, sql: str, l
         connection.close()
     for step in steps:
         words = step.split()
-        if words[0] != "SCAN" or words[1] in SMALL or words[1:] == ["CONSTANT", "ROW"]:
+        if words[0] != "SCAN" or words[1] in SMALL or "CONSTANT" in words:
             continue
         assert (file, name) in BY_INDEX, f"{step}\n{sql}"
         assert "USING" in words, step

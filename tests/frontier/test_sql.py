@@ -41,3 +41,9 @@ def test_a_statement_needs_a_name_of_its_own_and_a_purpose(package: Path, text: 
 
 def test_a_list_of_parameters_is_written_out() -> None:
     assert listed("SELECT x FROM t WHERE y IN (?*) AND z = ?", 3) == "SELECT x FROM t WHERE y IN (?,?,?) AND z = ?"
+
+
+def test_a_list_of_rows_is_written_out() -> None:
+    assert listed("WITH v (a, b) AS (VALUES (?*2)) SELECT a FROM v", 3) == (
+        "WITH v (a, b) AS (VALUES (?,?),(?,?),(?,?)) SELECT a FROM v"
+    )

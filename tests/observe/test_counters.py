@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from crawlspace.events import Event, HostWaits, PageSettled, Paused, Resumed, ScopeWidened, Warned
+from crawlspace.events import (
+    CarriedOut,
+    Event,
+    HostWaits,
+    PageSettled,
+    Paused,
+    Resumed,
+    ScopeWidened,
+    TrapSeen,
+    Warned,
+)
 from crawlspace.observe.counters import NOTICES, Counters
 
 
@@ -56,6 +66,9 @@ def test_errors_are_counted_by_class_and_refusals_are_none() -> None:
         (ScopeWidened("http://a/", "http://b/", "b"), "belongs to the crawl"),
         (Paused("disk"), "paused: disk"),
         (Resumed(), "resumed"),
+        (TrapSeen("a.test", "calendar", "http://a.test/2024/01"), "looks like a trap (calendar), such as http://a"),
+        (CarriedOut("requeue", {"looked": 7, "queued": 2}), "done: requeue (7 looked, 2 queued)"),
+        (CarriedOut("pause a.test", {}), "done: pause a.test"),
         (Warned("\x1bhm"), "\\x1bhm"),
     ],
 )

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlspace.policy.priority import FRESH_MS, STALE_MS, Order, PrioritySettings, announced_class, front_class
-from crawlspace.types import Relation
+from crawlspace.errors import ConfigError, UsageError
+from crawlspace.policy.priority import (
+    FRESH_MS,
+    STALE_MS,
+    Candidate,
+    Order,
+    PriorityRule,
+    PrioritySettings,
+    Ranking,
+    Score,
+    announced_class,
+    front_class,
+)
+from crawlspace.types import Address, Relation
 
 DEPTHS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 14, 15, 1000)
 
@@ -88,7 +103,9 @@ def test_a_class_that_was_moved_is_still_one_of_nine() -> None:
 # -- what people say ----------------------------------------------------------------------------------------
 
 
-def ranked(url: str, *rules: tuple[str, int], score: Score | None = None, relation: Relation = Relation.HYPERLINK) -> int:
+def ranked(
+    url: str, *rules: tuple[str, int], score: Score | None = None, relation: Relation = Relation.HYPERLINK
+) -> int:
     """The class of a link whose depth gives it class 4."""
     settings = PrioritySettings(
         rules=tuple(PriorityRule(pattern=pattern, front_class=number) for pattern, number in rules)
@@ -107,7 +124,9 @@ def ranked(url: str, *rules: tuple[str, int], score: Score | None = None, relati
         ("http://a.test/a/b", [("glob:http://a.test/*", 1), ("glob:http://a.test/**", 2)], 2),
     ],
 )
-def test_the_first_pattern_that_fits_gives_the_class(url: str, rules: list[tuple[str, int]], front_class: int) -> None:
+def test_the_first_pattern_that_fits_gives_the_class(
+    url: str, rules: list[tuple[str, int]], front_class: int
+) -> None:
     assert ranked(url, *rules) == front_class
 
 

@@ -364,3 +364,32 @@ def test_what_belongs_to_a_page_may_lie_anywhere_and_as_deep_as_the_page(relatio
     assert judge(scope, "http://b.test/no/x.png", relation=relation) is Reason.EXCLUDED
     assert judge(scope, "http://b.test/" + "x" * 3000, relation=relation) is Reason.URL_LENGTH
     assert judge(scope, "http://b.test/x.png", hops=11, relation=relation) is Reason.REDIRECT_CHAIN
+
+
+# -- what a running crawl ignores ---------------------------------------------------------------------------
+
+
+def test_ignored_patterns_exclude_beside_those_of_the_settings() -> None:
+    """Seeds included; in the place of those ignored before; and they stay when the scope grows."""
+    scope = around("http://a.test/", settings=ScopeSettings(exclude=("/private",)))
+    ignoring = scope.ignoring(["/calendar/", "glob:http://a.test/seed"])
+    assert judge(scope, "http://a.test/calendar/1") is None
+    assert judge(ignoring, "http://a.test/calendar/1") is Reason.EXCLUDED
+    assert judge(ignoring, "http://a.test/private") is Reason.EXCLUDED
+    assert judge(ignoring, "http://a.test/seed", depth=0, relation=Relation.SEED) is Reason.EXCLUDED
+    grown = ignoring.widen(address("http://b.test/"))
+    assert judge(grown, "http://b.test/calendar/1") is Reason.EXCLUDED
+    assert judge(grown, "http://b.test/x") is None
+    other = grown.ignoring(["/other"])
+    assert judge(other, "http://b.test/calendar/1") is None
+    assert judge(other.ignoring([]), "http://b.test/other") is None
+    assert other.ignoring(["/other"]) is other
+
+
+def test_an_ignored_pattern_that_cannot_be_read_is_named_as_such() -> None:
+    with pytest.raises(ConfigError, match="ignore, pattern 2"):
+        around("http://a.test/").ignoring(["fine", "("])
+
+
+def test_a_crawl_without_seeds_has_an_empty_scope() -> None:
+    assert judge(Scope.restore(FREE, None), "http://a.test/") is Reason.OUT_OF_SCOPE

@@ -34,6 +34,8 @@ VERBS = {
     "host": "crawlspace.cli.host",
     "ignore": "crawlspace.cli.ignore",
     "prioritize": "crawlspace.cli.prioritize",
+    "export": "crawlspace.cli.export",
+    "index": "crawlspace.cli.index",
     "check": "crawlspace.cli.check",
     "backup": "crawlspace.cli.backup",
     "config": "crawlspace.cli.config",

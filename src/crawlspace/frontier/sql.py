@@ -1,7 +1,8 @@
 """Reads the named statements of a `.sql` file, so that Python holds no SQL.
 
 A file is a list of statements, each opened by two comment lines: `-- name: word`, then its purpose. In a statement
-`(?*)` stands for a list of parameters whose length is known at the call; `listed` writes it out.
+`(?*)` stands for a list of parameters whose length is known at the call, and `(?*3)` for a list of rows of three;
+`listed` writes them out.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _PURPOSE = re.compile(r"^-- \S")
-_LIST = "(?*)"
+_LIST = re.compile(r"\(\?\*(\d*)\)")
 
 
 def statements(package: str, file: str) -> dict[str, str]:
@@ -32,8 +33,17 @@ def statements(package: str, file: str) -> dict[str, str]:
 
 @cache
 def listed(statement: str, length: int) -> str:
-    """`statement` with its list of parameters `length` long."""
-    return statement.replace(_LIST, "(" + ",".join("?" * length) + ")")
+    """`statement` with its list of parameters, or of rows of parameters, `length` long."""
+
+    def written(found: re.Match[str]) -> str:
+        width = found.group(1)
+        return ",".join([_row(int(width))] * length) if width else _row(length)
+
+    return _LIST.sub(written, statement)
+
+
+def _row(width: int) -> str:
+    return "(" + ",".join("?" * width) + ")"
 
 
 def _without_comments(statement: str) -> str:

@@ -109,9 +109,9 @@ class Ranking:
         scored = self._score(Candidate(address.fetch_url, address.host, depth, relation, best))
         if scored is None:
             return best
-        if not isinstance(scored, int) or not 0 <= scored <= LAST:
+        if scored not in range(LAST + 1):
             raise UsageError(f"a scorer answered {scored!r} for {address.fetch_url}", hint="classes go from 0 to 9")
-        return int(scored)
+        return scored
 
 
 def front_class(settings: PrioritySettings, depth: int, relation: Relation, source: int | None = None) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -147,16 +148,14 @@ class Audit:
 
     def _strays(self) -> list[int]:
         """Some of the URLs whose key is not known, or is another's."""
-        strays: list[int] = []
         asking = self._connection.cursor()
-        for table in ("queue", "delayed", "outcome"):
-            for hid, tail, number in self._connection.execute(_SQL[f"keys_{table}"]):
-                key = hid.to_bytes(HOST_BYTES, "big") + tail
-                if asking.execute(_SQL["number"], (key,)).fetchone() != (number,):
-                    strays.append(number)
-                    if len(strays) >= TOLD:
-                        return strays
-        return strays
+        tables = (self._connection.execute(_SQL[f"keys_{table}"]) for table in ("queue", "delayed", "outcome"))
+        strays = (
+            number
+            for hid, tail, number in chain.from_iterable(tables)
+            if asking.execute(_SQL["number"], (hid.to_bytes(HOST_BYTES, "big") + tail,)).fetchone() != (number,)
+        )
+        return list(islice(strays, TOLD))
 
     def _segments(self) -> list[Fault]:
         rows = self._connection.execute(_SQL["segments"]).fetchall()

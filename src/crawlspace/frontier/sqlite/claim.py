@@ -7,11 +7,11 @@ other. Inside a batch the first wins too. New rows are collected and written tog
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import listed, statements
 from crawlspace.frontier.sqlite.book import HOSTS, REFUSED_BEYOND_CAP, Book
 from crawlspace.frontier.sqlite.rows import Ending, Waiting, bettered, waiting
@@ -21,8 +21,10 @@ from crawlspace.types import PATH_DEPENDENT, Claim, Claimed, Reason, host_id
 
 _SQL = statements(__package__, "claim.sql")
 
+V = TypeVar("V")
+
 _LENGTHS = (8, 64, 512)
-"""Lists of keys come in these lengths, so that few statements are ever prepared."""
+"""Lists come in these lengths, so that few statements are ever prepared."""
 
 
 @dataclass(slots=True)
@@ -63,6 +65,9 @@ class Claiming:
         self._hosts: dict[int, _Host] = {}
         self._refusals: dict[tuple[int, str], _Refusals] = {}
         self._held: dict[int, dict[int, int]] = {}
+        self._waits: dict[int, int] = {}
+        """Depth of the URLs that wait in their claim's class, by ten times the number and the class, as it was before
+        the batch: rows that change in it only get better."""
         self._fresh: dict[bytes, Waiting] = {}
         self._refused: dict[bytes, _Refused] = {}
 
@@ -71,6 +76,7 @@ class Claiming:
         if not claims:
             return []
         known = self._known({claim.address.key for claim in claims})
+        self._read_ahead(claims, known)
         self._last = self._urls.last(URLS)
         answers = [self._one(claim, known.get(claim.address.key)) for claim in claims]
         self._write()
@@ -81,6 +87,27 @@ class Claiming:
         for chunk in _chunks(sorted(keys)):
             found.update(self._connection.execute(listed(_SQL["known"], len(chunk)), chunk))
         return found
+
+    def _read_ahead(self, claims: Sequence[Claim], known: Mapping[bytes, int]) -> None:
+        """Read together what the claims will ask one by one: their hosts, and how the known ones wait."""
+        hosts: set[int] = set()
+        asked: list[int] = []
+        for claim in claims:
+            number = known.get(claim.address.key)
+            hid = host_id(claim.address.key)
+            if number is None:
+                hosts.add(hid)
+            elif claim.refusal is None:
+                asked += (hid, claim.front_class, number)
+        self._read_hosts(hosts)
+        for chunk in _chunks(asked, 3):
+            statement = listed(_SQL["waiting_so"], len(chunk) // 3)
+            self._waits.update(self._connection.execute(statement, chunk))
+
+    def _read_hosts(self, hosts: set[int]) -> None:
+        for chunk in _chunks(sorted(hosts)):
+            for hid, *row in self._connection.execute(listed(_SQL["hosts"], len(chunk)), chunk):
+                self._hosts[hid] = _Host(bool(row[0]), bool(row[1]), row[2], row[3], bool(row[4]))
 
     def _one(self, claim: Claim, number: int | None) -> Claimed:
         if claim.seed_host:
@@ -166,10 +193,10 @@ class Claiming:
         self._book.move(UrlState.SKIPPED, Event.READMIT)
 
     def _repeat(self, claim: Claim, number: int) -> None:
-        hid = host_id(claim.address.key)
-        found = self._connection.execute(_SQL["depth_in_class"], (hid, claim.front_class, number)).fetchone()
-        if found is not None and found[0] <= claim.depth:
+        depth = self._waits.get(CLASSES * number + claim.front_class)
+        if depth is not None and depth <= claim.depth:
             return
+        hid = host_id(claim.address.key)
         place = self._urls.waiting(hid, number)
         if place is None:
             self._readmit(claim, number)
@@ -219,11 +246,10 @@ class Claiming:
         """The claim's host, made when it is not there yet."""
         hid = host_id(claim.address.key)
         if hid not in self._hosts:
-            row = self._connection.execute(_SQL["host"], (hid,)).fetchone()
-            if row is None:
-                self._connection.execute(_SQL["add_host"], (hid, claim.address.host))
-                row = (0, 0, 0, None, 0)
-            self._hosts[hid] = _Host(bool(row[0]), bool(row[1]), row[2], row[3], bool(row[4]))
+            self._read_hosts({hid})
+        if hid not in self._hosts:
+            self._connection.execute(_SQL["add_host"], (hid, claim.address.host))
+            self._hosts[hid] = _Host(seed=False, met=False, waiting=0, token=None, blocked=False)
         return self._hosts[hid]
 
     def _refusals_of(self, hid: int, reason: Reason) -> _Refusals:
@@ -259,9 +285,10 @@ def _place_in_queue(row: Waiting) -> tuple[int, int, int]:
     return row.hid, row.front_class, row.id
 
 
-def _chunks(keys: Sequence[bytes]) -> Iterator[list[bytes | None]]:
-    """The keys in lists of few lengths; None, which equals nothing, fills the last."""
-    for start in range(0, len(keys), _LENGTHS[-1]):
-        chunk: list[bytes | None] = [*keys[start : start + _LENGTHS[-1]]]
-        length = next(length for length in _LENGTHS if length >= len(chunk))
+def _chunks(values: Sequence[V], width: int = 1) -> Iterator[list[V | None]]:
+    """The values, `width` of them a row, in lists of few lengths; None, which equals nothing, fills the last."""
+    whole = width * _LENGTHS[-1]
+    for start in range(0, len(values), whole):
+        chunk: list[V | None] = [*values[start : start + whole]]
+        length = next(width * length for length in _LENGTHS if width * length >= len(chunk))
         yield chunk + [None] * (length - len(chunk))

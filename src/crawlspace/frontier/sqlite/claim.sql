@@ -6,17 +6,20 @@ SELECT fp, id FROM seen WHERE fp IN (?*);
 -- Keys that are claimed now, for ever.
 INSERT INTO seen (fp, id) VALUES (?, ?);
 
--- name: host
--- What a claim must know of its host.
-SELECT seed, met, n_queued + n_delayed, token, held = 'blocked' FROM host WHERE hid = ?;
+-- name: hosts
+-- What claims must know of their hosts.
+SELECT hid, seed, met, n_queued + n_delayed, token, held = 'blocked' FROM host WHERE hid IN (?*);
 
 -- name: add_host
 -- A host that is named for the first time.
 INSERT INTO host (hid, name) VALUES (?, ?);
 
--- name: depth_in_class
--- Whether a URL waits in this class, and at which depth: all that most repeated claims ask.
-SELECT depth FROM queue WHERE hid = ? AND class = ? AND id = ?;
+-- name: waiting_so
+-- Which of these URLs wait in this class, as ten times their number and the class, and at which depth: all that most
+-- repeated claims ask.
+WITH asked (hid, class, id) AS (VALUES (?*3))
+SELECT 10 * q.id + q.class, q.depth FROM asked CROSS JOIN queue q
+ON q.hid = asked.hid AND q.class = asked.class AND q.id = asked.id;
 
 -- name: refusals
 -- How many refusals of this reason the host has: kept, and only counted.
