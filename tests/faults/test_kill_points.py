@@ -32,7 +32,6 @@ from crawlspace.types import Unusable
 ZYGOTE = Path(__file__).parent / "zygote.py"
 NEVER = 1 << 30
 POINTS = (
-    "migrate.mid",
     "lease.sent",
     "lease.got",
     "fetch.sent",

@@ -38,7 +38,6 @@ CHECKPOINT_SECONDS = 0.0004
 FILE_BYTES = 40_000
 
 STATEMENTS = {
-    "migrate.mid": "CREATE TABLE",
     "expire.mid": "UPDATE queue SET suspect",
     "links.offered.partial": "INSERT INTO queue",
     "links.offered": "SELECT token, released FROM host",
