@@ -175,8 +175,7 @@ class Frontier(RuleBasedStateMachine):
     def reclaim(self) -> None:
         lost = self.model.expired(self.now)
         assert self.run(self.store.reclaim(self.now)) == len(lost)
-        for hid in lost:
-            self.model.lose(hid, self.now)
+        self.model.lose(lost, self.now)
 
     @rule(numbers=st.lists(st.integers(1, 40), max_size=8))
     def revive(self, numbers: list[int]) -> None:
@@ -200,8 +199,7 @@ class Frontier(RuleBasedStateMachine):
         self.store = self.opened()
         held = [hid for hid, host in self.model.hosts.items() if host.token is not None]
         assert self.run(self.store.void_leases(self.now)) == len(held)
-        for hid in held:
-            self.model.lose(hid, self.now)
+        self.model.lose(held, self.now)
 
     @invariant()
     def counts_are_the_models(self) -> None:

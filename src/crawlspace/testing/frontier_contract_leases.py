@@ -221,6 +221,23 @@ class LeaseSuite(FrontierSuite):
 
         self.play(story)
 
+    def test_leases_that_are_lost_together_blame_no_url(self) -> None:
+        """Who kills a crawl again and again has found no bad page: the worker had others in hand each time."""
+
+        async def story(store: Store) -> None:
+            await store.claim([*links(1, "a.test"), *links(1, "b.test")], T0)
+            now = T0
+            for _ in range(6):
+                leases = await store.lease(wish(hosts=2), now)
+                assert len(leases) == 2
+                now += TTL
+                assert await store.reclaim(now) == 2
+                now += DELAY
+            assert {url.suspect for lease in await store.lease(wish(hosts=2), now) for url in lease.urls} == {1}
+            assert await store.dead() == []
+
+        self.play(story)
+
     def test_a_renewed_lease_lives_on(self) -> None:
         async def story(store: Store) -> None:
             await store.claim(links(1), T0)

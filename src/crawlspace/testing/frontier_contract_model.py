@@ -169,12 +169,17 @@ class Model:
             return best[:1]
         return best[: next((at for at, key in enumerate(best) if self.urls[key].suspect), len(best))]
 
-    def lose(self, hid: int, now: int) -> None:
+    def lose(self, hids: list[int], now: int) -> None:
+        """Leases that are lost together blame none of their URLs."""
+        for hid in hids:
+            self._lose(hid, now, alone=len(hids) == 1)
+
+    def _lose(self, hid: int, now: int, *, alone: bool) -> None:
         host = self.hosts[hid]
         for key in host.held:
             url = self.urls[key]
             if url.state is UrlState.LEASED:
-                url.suspect += 1
+                url.suspect = url.suspect + 1 if alone else max(url.suspect, 1)
                 url.state = UrlState.QUEUED
                 if url.suspect >= 4:
                     url.state, url.reason, url.settled = UrlState.DEAD, "crashes_worker", None

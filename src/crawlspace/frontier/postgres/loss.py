@@ -58,7 +58,7 @@ async def _lose(transaction: Transaction, leases: Mapping[int, int]) -> int:
 
 
 async def _suspect(transaction: Transaction, leases: Mapping[int, int]) -> None:
-    """One more loss of each URL that a lease had not settled."""
+    """One more loss of each URL that a lease had not settled; leases that are lost together blame none of theirs."""
     held = await given(transaction, leases)
     urls = [
         Taking(leases[token], front_class, number, token)
@@ -70,6 +70,7 @@ async def _suspect(transaction: Transaction, leases: Mapping[int, int]) -> None:
     hids, classes, ids, tokens = zip(*sorted(urls), strict=True)
     rows = await transaction.rows(
         _SQL["suspect"],
+        alone=len(leases) == 1,
         shard=numbers(map(transaction.shards.of, hids)),
         hid=numbers(hids),
         id=numbers(ids),

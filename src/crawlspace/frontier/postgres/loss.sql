@@ -9,8 +9,9 @@ SELECT h.hid FROM host h WHERE h.token IS NOT NULL AND h.lease_until > 0 AND h.w
 ORDER BY h.lease_until LIMIT %(limit)s;
 
 -- name: suspect
--- Leases that held these URLs were lost; those that a lease had sent back are none of its own.
-UPDATE queue q SET suspect = q.suspect + 1
+-- Leases that held these URLs were lost: counted when there was only one, marked when there were more. Those that a
+-- lease had sent back are none of its own.
+UPDATE queue q SET suspect = CASE WHEN %(alone)s THEN q.suspect + 1 ELSE greatest(q.suspect, 1) END
 FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[], %(class)s::smallint[], %(id)s::bigint[], %(token)s::bigint[])
   AS k (shard, hid, class, id, token)
 WHERE q.shard = k.shard AND q.hid = k.hid AND q.class = k.class AND q.id = k.id

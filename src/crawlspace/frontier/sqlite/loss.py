@@ -1,7 +1,8 @@
 """Lost leases: their URLs come back as suspects, their hosts wait their delay, and no try is used up.
 
-A URL that was lost is leased alone from then on. One that is lost alone again and again kills its workers: it becomes
-a dead letter.
+A URL that was lost is leased alone from then on. One that is lost again and again while its worker had nothing else
+in hand kills its workers: it becomes a dead letter. Leases that are lost together blame none of their URLs, however
+often it happens: a person who kills a crawl twenty times has not found twenty bad pages.
 """
 
 from __future__ import annotations
@@ -49,9 +50,10 @@ class Losing:
         return self._lose(self._connection.execute(_SQL["live"], (LOST_AT_ONCE,)).fetchall())
 
     def _lose(self, leases: list[tuple[int, int]]) -> int:
+        alone = len(leases) == 1
         for token, hid in leases:
             for number, front_class in self._urls.held(token).items():
-                self._suspect(token, hid, front_class, number)
+                self._suspect(token, hid, (front_class, number), alone=alone)
             self._book.write_host(hid)
             self._connection.execute(_SQL["drop_lease"], (token,))
             self._connection.execute(
@@ -59,9 +61,10 @@ class Losing:
             )
         return len(leases)
 
-    def _suspect(self, token: int, hid: int, front_class: int, number: int) -> None:
-        """One more loss of a URL, unless the lease had settled it."""
-        found = self._connection.execute(_SQL["suspect"], (hid, front_class, number, token)).fetchall()
+    def _suspect(self, token: int, hid: int, place: tuple[int, int], *, alone: bool) -> None:
+        """One more loss of a URL, unless the lease had settled it; `alone` when no other lease was lost with it."""
+        front_class, number = place
+        found = self._connection.execute(_SQL["suspect"], (alone, hid, front_class, number, token)).fetchall()
         if not found:
             return
         delta = self._book.host(hid)

@@ -7,8 +7,8 @@ SELECT token, hid FROM host WHERE token IS NOT NULL AND lease_until <= ? ORDER B
 SELECT token, hid FROM host WHERE token IS NOT NULL ORDER BY lease_until LIMIT ?;
 
 -- name: suspect
--- A lease that held this URL was lost.
-UPDATE queue SET suspect = suspect + 1 WHERE hid = ? AND class = ? AND id = ? AND settled IS NOT ? RETURNING suspect;
+-- A lease that held this URL was lost: counted when it was the only one, marked when it was not.
+UPDATE queue SET suspect = CASE WHEN ? THEN suspect + 1 ELSE max(suspect, 1) END WHERE hid = ? AND class = ? AND id = ? AND settled IS NOT ? RETURNING suspect;
 
 -- name: free
 -- A host whose lease was lost waits at least its delay.
