@@ -87,9 +87,7 @@ def host_in_two_ready_sets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def expiry_uses_up_an_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     """A URL whose lease was lost counts as asked for."""
-    statement = loss._SQL["suspect"].replace(
-        "suspect = suspect + 1", "suspect = suspect + 1, attempts = attempts + 1"
-    )
+    statement = loss._SQL["suspect"].replace("SET suspect", "SET attempts = attempts + 1, suspect")
     assert statement != loss._SQL["suspect"]
     monkeypatch.setitem(loss._SQL, "suspect", statement)
 
