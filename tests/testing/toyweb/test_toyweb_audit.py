@@ -88,6 +88,19 @@ def test_the_tolerance_is_an_argument(truth: Truth) -> None:
     assert len(politeness(requests, truth, 100, tolerance_ms=0)) == 1
 
 
+def test_on_a_busy_machine_one_arrival_noted_late_is_believed_and_an_early_request_is_not(truth: Truth) -> None:
+    """The distance before tells them apart; requests that overlap stay wrong."""
+    late = [asked(A, 0), asked(B, 140), asked(A, 200)]
+    assert len(politeness(late, truth, 100)) == 1
+    assert politeness(late, truth, 100, is_busy=True) == []
+    early = [asked(A, 0), asked(B, 100), asked(A, 160)]
+    assert len(politeness(early, truth, 100, is_busy=True)) == 1
+    twice = [asked(A, 0), asked(B, 140), asked(A, 200), asked(B, 260)]
+    assert len(politeness(twice, truth, 100, is_busy=True)) == 1
+    both = [asked(A, 0), asked(B, 140, 80), asked(A, 200)]
+    assert len(politeness(both, truth, 100, is_busy=True)) == 1
+
+
 def test_pages_fetched_twice_are_counted_over_their_spellings(truth: Truth) -> None:
     """Only whole answers of 200 to GET count, and only for pages."""
     page = max(truth.pages.values(), key=lambda page: len(page.spellings))

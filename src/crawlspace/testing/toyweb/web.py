@@ -126,9 +126,9 @@ class ToyWeb:
         self._log.forget()
         self._server.forget()
 
-    def audit(self, delay_ms: int, *, tolerance_ms: int = audit.TOLERANCE_MS) -> list[str]:
+    def audit(self, delay_ms: int, *, tolerance_ms: int = audit.TOLERANCE_MS, is_busy: bool = False) -> list[str]:
         """Violations of politeness: overlaps, too close start to start, Retry-After or Crawl-delay ignored."""
-        return audit.politeness(self.requests, self.truth, delay_ms, tolerance_ms=tolerance_ms)
+        return audit.politeness(self.requests, self.truth, delay_ms, tolerance_ms=tolerance_ms, is_busy=is_busy)
 
     def fetched_twice(self, truth: Truth | None = None) -> dict[str, int]:
         """Pages answered with 200 more than once under any spelling, and how often."""
