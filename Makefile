@@ -14,7 +14,7 @@ export URL DIR CONTACT
 
 # Where no input or output happens, every branch is tested.
 PURE := */crawlspace/urls/*,*/crawlspace/content/*,*/crawlspace/pages/*,*/crawlspace/policy/*
-VOCABULARY := */crawlspace/types.py,*/crawlspace/states.py,*/crawlspace/errors.py,*/crawlspace/exchange.py
+VOCABULARY := */crawlspace/types/*,*/crawlspace/states.py,*/crawlspace/errors.py,*/crawlspace/exchange.py
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 LOCKED := pyproject.toml requirements/build.in
 

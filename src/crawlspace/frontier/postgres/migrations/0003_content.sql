@@ -1,0 +1,1 @@
+-- Content identity: fingerprints of what was read, and what they say of a URL.

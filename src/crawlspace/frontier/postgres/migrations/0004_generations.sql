@@ -1,0 +1,1 @@
+-- Rounds of visits: when a page is looked at again, and how its earlier visits ended.

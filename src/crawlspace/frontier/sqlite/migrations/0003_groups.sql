@@ -1,0 +1,1 @@
+-- Pace groups, and how many hosts a domain or an address may have.

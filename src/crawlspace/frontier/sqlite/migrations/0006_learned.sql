@@ -1,0 +1,1 @@
+-- Rules of identity that were learned from what a crawl has seen.

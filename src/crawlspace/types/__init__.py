@@ -1,0 +1,90 @@
+"""The values that travel between the parts. All are frozen; none knows how it is stored or fetched.
+
+What is made once per link is a named tuple, what is made once per page a slotted dataclass: a page has
+hundreds of links, and most of them are repeats that are dropped as soon as they have a key.
+Times are integer milliseconds since 1970 UTC unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from crawlspace.types.figures import (
+    Counts,
+    DeadLetter,
+    HostFigures,
+    Story,
+)
+from crawlspace.types.identity import (
+    FINGERPRINT_BYTES,
+    HOST_BYTES,
+    Address,
+    RequestSpec,
+    Unusable,
+    host_id,
+)
+from crawlspace.types.leases import (
+    Attempt,
+    Lease,
+    LeasedHost,
+    Pace,
+    QueuedUrl,
+    Wish,
+)
+from crawlspace.types.links import (
+    PATH_DEPENDENT,
+    Claim,
+    Claimed,
+    Link,
+    Reason,
+    Relation,
+)
+from crawlspace.types.settlements import (
+    Answer,
+    Died,
+    Evidence,
+    Finished,
+    Moved,
+    Pointer,
+    ProcessingFailed,
+    Refused,
+    Released,
+    RetryAt,
+    Settlement,
+    WasRedirect,
+)
+
+__all__ = [
+    "FINGERPRINT_BYTES",
+    "HOST_BYTES",
+    "PATH_DEPENDENT",
+    "Address",
+    "Answer",
+    "Attempt",
+    "Claim",
+    "Claimed",
+    "Counts",
+    "DeadLetter",
+    "Died",
+    "Evidence",
+    "Finished",
+    "HostFigures",
+    "Lease",
+    "LeasedHost",
+    "Link",
+    "Moved",
+    "Pace",
+    "Pointer",
+    "ProcessingFailed",
+    "QueuedUrl",
+    "Reason",
+    "Refused",
+    "Relation",
+    "Released",
+    "RequestSpec",
+    "RetryAt",
+    "Settlement",
+    "Story",
+    "Unusable",
+    "WasRedirect",
+    "Wish",
+    "host_id",
+]

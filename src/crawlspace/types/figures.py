@@ -1,0 +1,103 @@
+"""What can be asked of a frontier: totals, dead letters, the story of a URL, a host in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from crawlspace.states import UrlState
+from crawlspace.types.leases import Attempt, Pace
+from crawlspace.types.links import Relation
+from crawlspace.types.settlements import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Totals, kept by transactional deltas: the states always add up to `known`."""
+
+    states: Mapping[UrlState, int]
+    pages: int = 0
+    """URLs done whose answer was a success."""
+    fetches: int = 0
+    """Requests settled, of any outcome."""
+    bytes: int = 0
+    """Response bytes on the wire."""
+    duplicates: int = 0
+    """Pages whose bytes had been stored before under another URL."""
+    hosts: int = 0
+    """Hosts with at least one URL that was not refused at once."""
+    refused_beyond_cap: int = 0
+    """Refusals counted only, since their host had too many of that reason."""
+
+    @property
+    def known(self) -> int:
+        return sum(self.states.values())
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A URL that ended badly."""
+
+    id: int
+    url: str
+    host: str
+    error: str
+    status: int | None
+    detail: str
+    attempts: int
+    depth: int
+    parent: str | None
+    """Fetch URL of the page that linked to it."""
+    found_at: int
+    died_at: int
+    history: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """All that a frontier knows of one URL."""
+
+    id: int
+    url: str
+    host: str
+    state: UrlState
+    front_class: int | None
+    depth: int
+    hops: int
+    attempts: int
+    parent: str | None
+    relation: Relation
+    found_at: int
+    settled_at: int | None = None
+    due: int | None = None
+    """Earliest next request, for queued URLs: the later of the URL's own time and its host's."""
+    evidence: Evidence | None = None
+    reason: str | None = None
+    """Refusal reason, or class of the failure."""
+    detail: str = ""
+    target: str | None = None
+    """Where it redirects to."""
+    copy_of: str | None = None
+    """Fetch URL that had the same bytes first."""
+    label: str | None = None
+    meta: str | None = None
+    history: tuple[Attempt, ...] = ()
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostFigures:
+    """One host in numbers."""
+
+    name: str
+    queued: int
+    leased: int
+    fetched: int
+    done: int
+    dead: int
+    pace: Pace
+    parked: str | None = None
+    """Why it is not visited although it has URLs: `host_budget`, `condemned`, `paused` or `blocked`."""
+    discovered: int = 0
+    duplicates: int = 0
+    alarm: str | None = None

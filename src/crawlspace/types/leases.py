@@ -1,0 +1,94 @@
+"""What a worker gets: a host, its clock, and a few of its URLs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crawlspace.types.identity import RequestSpec
+from crawlspace.types.links import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request for a URL that did not settle it."""
+
+    at: int
+    error: str
+    """Class of what happened, such as `http_503` or `connect_timeout`."""
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedUrl:
+    """A URL as a worker gets it."""
+
+    id: int
+    """Its number in this crawl, in order of arrival; stays with it for ever."""
+    key: bytes
+    url: str
+    """The fetch URL."""
+    front_class: int
+    depth: int
+    hops: int = 0
+    attempts: int = 0
+    parent: int | None = None
+    relation: Relation = Relation.HYPERLINK
+    found_at: int = 0
+    label: str | None = None
+    meta: str | None = None
+    request: RequestSpec | None = None
+    history: tuple[Attempt, ...] = ()
+    suspect: int = 0
+    """How often a lease that held this URL was lost."""
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """One host's clock, as it is stored. `policy.pace` alone computes a new one."""
+
+    next_at: int = 0
+    """No request starts before this time."""
+    delay_ms: int = 1000
+    """From start to start, as it stands now."""
+    crawl_delay_ms: int | None = None
+    """What robots.txt asks for, already capped."""
+    failures: int = 0
+    """Requests in a row that never got an answer."""
+    slowed: int = 0
+    """Answers in a row that asked us to slow down."""
+    latency_ms: int = 0
+    """How long answers take, smoothed; 0 before the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedHost:
+    """A host as its holder sees it."""
+
+    hid: int
+    name: str
+    pace: Pace
+    fetched: int = 0
+    """Requests settled so far: what budgets count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The exclusive, expiring right to a host and to a few of its URLs."""
+
+    token: int
+    host: LeasedHost
+    urls: tuple[QueuedUrl, ...]
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a worker asks `lease` for."""
+
+    worker: int
+    hosts: int
+    urls_per_host: int
+    ttl_ms: int
+    visit_ms: int
+    """A host gets no more URLs than fit into this time at its delay (always one)."""

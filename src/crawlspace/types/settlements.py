@@ -1,0 +1,122 @@
+"""What a request gave, and the named ways in which a lease of one URL ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, unique
+from typing import NamedTuple
+
+from crawlspace.types.leases import Pace, QueuedUrl
+from crawlspace.types.links import Reason
+
+
+class Pointer(NamedTuple):
+    """Where a capture's response record lies: a file of the archive, and a slice of it that opens by itself."""
+
+    file: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is kept of one request, whatever came of it."""
+
+    at: int
+    """When the request started."""
+    status: int | None = None
+    error: str | None = None
+    """Class of the failure; None when the answer was read whole."""
+    detail: str = ""
+    """The failure in words."""
+    pointer: Pointer | None = None
+    digest: bytes | None = None
+    """SHA-256 of the decoded body."""
+    mime: str | None = None
+    size: int = 0
+    """Bytes of the response on the wire."""
+    elapsed_ms: int = 0
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _OfUrl:
+    token: int
+    hid: int
+    url: QueuedUrl
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(_OfUrl):
+    """Stored, links claimed in the same call, parsers run: done."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingFailed(_OfUrl):
+    """The capture is durable, reading it failed; `evidence.error` and `detail` say how."""
+
+
+@dataclass(frozen=True, slots=True)
+class WasRedirect(_OfUrl):
+    """The answer sent us elsewhere; the target is among the links of the same call."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved(_OfUrl):
+    """The same page answers under another fetch URL: queued again with that one."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAt(_OfUrl):
+    """Failed for now. `due` is the earliest next try."""
+
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A rule stopped it at the door; no request was made for it."""
+
+    token: int
+    hid: int
+    url: QueuedUrl
+    reason: Reason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Died(_OfUrl):
+    """Failed for good; `evidence.error` is its class in the dead letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The visit is over: unspent URLs return, the host waits by its new clock.
+
+    With `condemned`, the host is given up: its queued URLs become dead letters of that class.
+    """
+
+    token: int
+    hid: int
+    pace: Pace
+    condemned: str | None = None
+
+
+Settlement = Finished | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died | Released
+
+
+@unique
+class Answer(IntEnum):
+    """The frontier's answer to one settlement."""
+
+    SETTLED = 0
+    STALE = 1
+    """The lease is lost: nothing was changed."""
+    ALREADY = 2
+    """It was settled before, by this very lease."""
