@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum, unique
+from typing import NamedTuple
 
 from msgspec import Struct
+
+from crawlspace.types import Pointer
 
 
 @unique
@@ -145,6 +148,67 @@ class RobotsFile:
     """Status or error that led to the verdict."""
 
 
+class Outlink(NamedTuple):
+    """A link as it was read from a page."""
+
+    url: str
+    """As it stands there, relative to `Facts.base`."""
+    relation: str
+    text: str = ""
+    """The words of the link, where the crawl reads them."""
+    nofollow: bool = False
+
+
+class Facts(Struct, frozen=True, omit_defaults=True):
+    """What the crawler made of a response: kept beside it in the archive, so that nothing else is needed to know it.
+
+    Numbers of URLs are those of the crawl. Digests are hexadecimal.
+    """
+
+    id: int | None = None
+    canonical: str | None = None
+    host: str | None = None
+    parent: int | None = None
+    depth: int | None = None
+    hops: int | None = None
+    relation: str | None = None
+    generation: int | None = None
+    outcome: str | None = None
+    """`done`, `stored`, `redirected`, `moved`, `retry` or `dead`."""
+    error: str | None = None
+    detail: str = ""
+    elapsed_ms: int | None = None
+    detected: str | None = None
+    """Type as it was read."""
+    charset: str | None = None
+    language: str | None = None
+    body_digest: str | None = None
+    """SHA-256 of the decoded body."""
+    text_digest: str | None = None
+    body_size: int | None = None
+    """Bytes of the decoded body."""
+    target: str | None = None
+    """Where it redirects to."""
+    declared: str | None = None
+    """The address that the page declares as its own, as it stands there."""
+    title: str = ""
+    noindex: bool = False
+    nofollow: bool = False
+    base: str | None = None
+    """What links are relative to."""
+    links: tuple[Outlink, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An earlier capture that has the bytes which a later one does not repeat."""
+
+    url: str
+    at: int
+    pointer: Pointer | None = None
+    """Where it lies; None when only its name is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Capture:
     """One stored exchange, as it goes into the archive and comes out of it."""
@@ -159,3 +223,7 @@ class Capture:
     truncated: Truncated | None = None
     address: str = ""
     method: str = "GET"
+    refers_to: Reference | None = None
+    """For status 304 the capture that is still right; else one with the same payload, which is not kept twice."""
+    facts: Facts | None = None
+    """What was made of it; goes into the archive, and is not read back with the bytes."""
