@@ -46,6 +46,11 @@ SUFFIX = {"suffix": "a.test"}
             policy({"host": "a.test", "strip": ["x", "y"]}),
             ["rules for host a.test: strip: with y"],
         ),
+        (
+            PLAIN,
+            policy({"host": "b.test", "fold_into": "a.test"}),
+            ["rules for host b.test: fold_into: not set -> a.test"],
+        ),
         (PLAIN, policy({**SUFFIX, "keep": ["x"]}), ["rules for suffix a.test: keep: not set -> x"]),
         (PLAIN, policy({**SUFFIX, "keep": []}), ["rules for suffix a.test: keep: not set -> none"]),
         (policy({**SUFFIX, "sort": False}), PLAIN, ["rules for suffix a.test: gone"]),
@@ -101,10 +106,13 @@ JOINS: list[tuple[Policy, Policy]] = [
     (policy(trailing_slash="add"), policy(trailing_slash="strip")),
     (PLAIN, policy({**SUFFIX, "lower_path": True, "strip": ["a"], "trailing_slash": "strip"})),
     (policy({**SUFFIX, "sort": False}), policy({**SUFFIX, "sort": False}, strip=["x"])),
+    (PLAIN, policy({**SUFFIX, "path_params": ["v"]})),
 ]
 PARTS: list[tuple[Policy, Policy]] = [
     *((new, old) for old, new in JOINS),
     (policy(hash_routes=True), policy(hash_routes=True, strip=["a"])),
+    (PLAIN, policy({**SUFFIX, "fold_into": "b.test"})),
+    (PLAIN, policy({**SUFFIX, "id_segments": [""]})),
     (PLAIN, policy(semicolons=True)),
     (policy(semicolons=True), PLAIN),
     (PLAIN, policy({**SUFFIX, "semicolons": True})),
@@ -139,6 +147,8 @@ CHOICES: dict[str, st.SearchStrategy[Any]] = {
     "index_documents": st.lists(st.sampled_from(["index.html", "b"]), max_size=2, unique=True),
     "strip": NAMES,
     "keep": NAMES,
+    "path_params": NAMES,
+    "id_segments": st.just([""]),
 }
 HOSTS = st.lists(st.fixed_dictionaries({"suffix": st.sampled_from(["a.test", "test"])}, optional=CHOICES), max_size=1)
 
@@ -163,7 +173,7 @@ WORDS = [
     "b",
     "#!r",
 ]
-WORDS += ["s1=x", "utm_source=q", "%62", "."]
+WORDS += [";a=1", f"/{'0a' * 9}", "s1=x", "utm_source=q", "%62", "."]
 URLS = st.builds(
     lambda head, tail: head + "".join(tail), st.sampled_from(WORDS[:2]), st.lists(st.sampled_from(WORDS[2:]))
 )

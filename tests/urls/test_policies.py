@@ -18,7 +18,7 @@ from crawlspace.urls import (
     canonicalize,
     policy_from,
 )
-from crawlspace.urls.rules import HOST_STEPS, STEPS
+from crawlspace.urls.rules import HOST_STEPS, OPTIONAL, STEPS
 
 
 def policy(text: str) -> Policy:
@@ -82,6 +82,17 @@ def test_host_rules_hold_for_the_hosts_they_name(hosts: str, url: str, expected:
             "counted under 'a.test'",
         ),
         (IdentitySettings(hosts=[HostChoices(host="a.test.", sort=False)]), "write it for 'a.test'"),
+        (IdentitySettings(hosts=[HostChoices(host="a.test", fold_into="b/c")]), r"hosts\[0\].fold_into: 'b/c'"),
+        (
+            IdentitySettings(
+                hosts=[
+                    HostChoices(host="a.test", fold_into="www.b.test"),
+                    HostChoices(host="www.b.test", fold_www=True),
+                    HostChoices(host="b.test", fold_into="a.test"),
+                ]
+            ),
+            "www.b.test is counted as b.test is counted as a.test is counted as www.b.test",
+        ),
     ],
 )
 def test_a_wrong_setting_is_named_in_the_message(settings: IdentitySettings, words: str) -> None:
@@ -109,7 +120,8 @@ def test_the_text_of_a_policy_holds_every_effective_rule() -> None:
     assert content["rules"]["strip"] == ["a", "b"]
     assert content["rules"]["drop_empty_query"] is True
     assert content["hosts"] == [{"suffix": "x.test", "rules": {"sort": False}}]
-    assert content["steps"] == [step.identifier for step in (*HOST_STEPS, *STEPS)]
+    first = [step for step in (*HOST_STEPS, *STEPS) if step.name not in OPTIONAL]
+    assert content["steps"] == [step.identifier for step in first]
     assert "gclid" in content["trackers"]
 
 
@@ -148,3 +160,20 @@ def test_what_a_policy_remembers_of_hosts_is_bounded() -> None:
         name = "-".join(f"x{bit}" for bit in range(11) if number >> bit & 1) or "none"
         # `x1` also stands in `x10`; only that the rules stay right is asked here.
         assert ("p0" in made.rules_for(name).strip) == ("x0" in name)
+
+
+def test_a_host_that_repeats_another_is_counted_as_that_one_with_its_rules() -> None:
+    made = policy(
+        '{"hosts": [{"host": "copy.test", "fold_into": "a.test"}, {"suffix": "a.test", "strip": ["s"]},'
+        ' {"suffix": "a.test", "fold_into": "a.test"}]}'
+    )
+    assert canonicalize("http://copy.test/x?s=1&t=2", policy=made) == "http://a.test/x?t=2"
+    assert canonicalize("http://deep.a.test/", policy=made) == "http://a.test/"
+
+
+def test_a_policy_without_the_later_rules_keeps_the_identifier_it_had_before_them() -> None:
+    assert "fold_into" not in CONSERVATIVE.text
+    assert "path-params" not in CONSERVATIVE.text
+    with_one = policy('{"hosts": [{"host": "a.test", "path_params": ["v"]}]}')
+    assert "path-params/1" in with_one.text
+    assert "id-segment" not in with_one.text

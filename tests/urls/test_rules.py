@@ -11,7 +11,7 @@ import pytest
 
 from crawlspace.urls import AGGRESSIVE, CONSERVATIVE, IdentitySettings, Policy, canonicalize, policy_from
 from crawlspace.urls.percent import normal
-from crawlspace.urls.policies import Choices
+from crawlspace.urls.policies import Choices, HostChoices
 from crawlspace.urls.rules import HOST_STEPS, STEPS, Rules
 from crawlspace.urls.trackers import TRACKERS
 
@@ -42,7 +42,8 @@ def test_each_triplet_is_unreserved_and_decoded_or_upper_case() -> None:
 
 def test_every_rule_is_a_choice_with_a_step_and_every_step_has_its_rule() -> None:
     names = set(Rules.__struct_fields__)
-    assert names == set(Choices.__struct_fields__)
+    assert names == set(Choices.__struct_fields__) | {"fold_into"}
+    assert "fold_into" in HostChoices.__struct_fields__
     assert names == {step.setting for step in (*HOST_STEPS, *STEPS)} | {"keep"}
 
 
@@ -217,3 +218,29 @@ def test_the_table_of_trackers_holds_the_names_that_three_lists_agree_on_and_are
     agreed = {name for name, count in families.items() if count >= 3}
     assert len(agreed) > 50
     assert agreed - {"__s"} == TRACKERS
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ("/a;v=1/b;w=2;v=3?v=1", "/a/b;w=2?v=1"),
+        ("/a;v", "/a"),
+        ("/.;v=1/a", "/.;v=1/a"),
+        ("/a;w=v", "/a;w=v"),
+    ],
+)
+def test_path_params_go_by_name_and_never_leave_a_dot_segment(found: str, expected: str) -> None:
+    assert form(found, only(path_params=["v"])) == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (f"/s-{PHP_ID}/a", "/a"),
+        (f"/{PHP_ID}/a", f"/{PHP_ID}/a"),
+        (f"/s-{PHP_ID}", "/"),
+        ("/s-words/a", "/s-words/a"),
+    ],
+)
+def test_segments_go_where_behind_their_prefix_stands_an_id(found: str, expected: str) -> None:
+    assert form(found, only(id_segments=["s-"])) == expected

@@ -91,6 +91,7 @@ PIECES = st.sampled_from(
             "keep",
             "strip",
         ),
+        *(";v=1", ";sid=1", SESSION, f"x-{SESSION}"),
     ]
 )
 HOSTS = st.sampled_from(
@@ -123,11 +124,15 @@ _CHOICES = {
     "trailing_slash": st.sampled_from(["keep", "strip", "add"]),
     "strip": _NAMES,
     "keep": _NAMES,
+    "path_params": st.lists(st.sampled_from(["v", "sid", "jsessionid", ""]), max_size=2),
+    "id_segments": st.lists(st.sampled_from(["", "x-"]), max_size=2),
 }
+_HOST_CHOICES = {**_CHOICES, "fold_into": st.sampled_from(["z.test", "WWW.z.test"])}
 _SUFFIXES = st.sampled_from(["a.test", "b.test", "test", "xn--a"])
 _HOST_RULES = st.one_of(
-    st.fixed_dictionaries({"suffix": _SUFFIXES}, optional=_CHOICES),
-    st.fixed_dictionaries({"pattern": st.sampled_from(["www\\..*", "shop[0-9]+\\.test"])}, optional=_CHOICES),
+    st.fixed_dictionaries({"suffix": _SUFFIXES}, optional=_HOST_CHOICES),
+    st.fixed_dictionaries({"pattern": st.sampled_from(["shop[0-9]+\\.test"])}, optional=_HOST_CHOICES),
+    st.fixed_dictionaries({"pattern": st.just("www\\..*")}, optional=_CHOICES),
 )
 POLICIES = st.one_of(
     st.just(CONSERVATIVE),

@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from crawlspace.urls.rules import OPTIONAL
+
 _NAMES_TOLD: Final = 8
 _MISSING: Final = object()
 
@@ -19,11 +21,11 @@ _EITHER_WAY: Final = frozenset({"semicolons"})
 """`?utm_source=1;a=2` is all tracker without it, and has a parameter `a` with it."""
 _ORDER: Final = {"trailing_slash": ("keep", "add", "strip")}
 """Words of a choice; each makes one what those before it make one."""
-_JOINING_LISTS: Final = frozenset({"strip", "index_documents"})
+_JOINING_LISTS: Final = frozenset({"strip", "index_documents", "path_params"})
 _PARTING_LISTS: Final = frozenset({"keep"})
-_ADDING: Final = frozenset({"strip", "keep"})
+_ADDING: Final = frozenset({"strip", "keep", "path_params", "id_segments"})
 """Lists of a host that add to those of all hosts; every other choice of a host replaces."""
-_HOST_FOLDS: Final = ("fold_trailing_dot", "fold_www")
+_HOST_FOLDS: Final = ("fold_trailing_dot", "fold_www", "fold_into")
 """Choices that decide under which name the rules of some hosts are looked up."""
 _KINDS: Final = ("host", "suffix", "pattern")
 
@@ -34,7 +36,7 @@ def difference(old: str, new: str) -> list[str]:
     told = [f"{name}: {_word(was)} -> {_word(now)}" for name, was, now in _plain_changes(before, after)]
     told += _changed_rules(before.get("rules"), after.get("rules"), "")
     told += _changed_hosts(before.get("hosts"), after.get("hosts"))
-    told += _changed_list("steps", before.get("steps"), after.get("steps"))
+    told += _changed_list("steps", *_steps(before, after))
     told += _changed_list("trackers", before.get("trackers"), after.get("trackers"))
     if before.get("trackers_not_on") != after.get("trackers_not_on"):
         told.append("trackers that stay on some paths: others")
@@ -50,7 +52,8 @@ def may_part(old: str, new: str) -> bool:
     before, after = _read(old), _read(new)
     if _keeps_routes(before) and _keeps_routes(after):
         return True
-    if list(_plain_changes(before, after)) or before.get("steps") != after.get("steps"):
+    was_taken, is_taken = _steps(before, after)
+    if list(_plain_changes(before, after)) or was_taken != is_taken:
         return True
     if before.get("trackers_not_on") != after.get("trackers_not_on"):
         return True
@@ -89,6 +92,17 @@ def _plain_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Itera
         was, now = before.get(name, _MISSING), after.get(name, _MISSING)
         if was != now:
             yield name, was, now
+
+
+def _steps(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[object, object]:
+    """The steps of both, without those that are named only where a rule asks for them: the rule says it then."""
+    both = [text.get("steps") for text in (before, after)]
+    if not all(isinstance(steps, list) for steps in both):
+        return both[0], both[1]
+    names = [{str(step).partition("/")[0] for step in _list(steps)} for steps in both]
+    left_out = OPTIONAL & (names[0] ^ names[1])
+    was, now = ([step for step in _list(steps) if str(step).partition("/")[0] not in left_out] for steps in both)
+    return was, now
 
 
 def _keeps_routes(text: Mapping[str, Any]) -> bool:

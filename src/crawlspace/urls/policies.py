@@ -19,7 +19,7 @@ import re2
 
 from crawlspace.errors import ConfigError
 from crawlspace.urls.parser import resolve
-from crawlspace.urls.rules import HOST_STEPS, STEPS, Parts, Rules, TrailingSlash
+from crawlspace.urls.rules import HOST_STEPS, OPTIONAL, STEPS, Parts, Rules, Step, TrailingSlash
 from crawlspace.urls.trackers import NOT_ON, TRACKERS
 
 MAX_LENGTH: Final = 8192
@@ -32,6 +32,7 @@ INDEX_DOCUMENTS: Final = (
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 _NameList = Annotated[list[_Name], msgspec.Meta(max_length=1000)]
+_PrefixList = Annotated[list[Annotated[str, msgspec.Meta(max_length=200)]], msgspec.Meta(max_length=1000)]
 _HostName = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 _Pattern = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 
@@ -56,6 +57,16 @@ class Choices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = None
     segment_sessions: Annotated[
         bool | None, msgspec.Meta(description="Ignore path segments that hold an ASP.NET session id")
+    ] = None
+    path_params: Annotated[
+        _NameList | None, msgspec.Meta(description="Parameters of path segments to ignore, such as v in /a;v=1/b")
+    ] = None
+    id_segments: Annotated[
+        _PrefixList | None,
+        msgspec.Meta(
+            description="Path segments to ignore where they are one of these prefixes and then look like a random "
+            "id; an empty prefix means the whole segment"
+        ),
     ] = None
     merge_slashes: Annotated[bool | None, msgspec.Meta(description="Count repeated slashes in paths as one")] = None
     index_documents: Annotated[
@@ -94,6 +105,9 @@ class HostChoices(Choices, frozen=True, forbid_unknown_fields=True, kw_only=True
     pattern: Annotated[
         _Pattern | None, msgspec.Meta(description="RE2 expression that the whole host name must match")
     ] = None
+    fold_into: Annotated[
+        _HostName | None, msgspec.Meta(description="Count these hosts as this one, which has the same pages")
+    ] = None
 
 
 class IdentitySettings(Choices, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -126,12 +140,14 @@ _AGGRESSIVE_RULES: Final = Rules(
 )
 _STARTS: Final = {"conservative": _CONSERVATIVE_RULES, "aggressive": _AGGRESSIVE_RULES}
 _HOST_FIELDS: Final = frozenset(step.setting for step in HOST_STEPS)
-_ADDING: Final = ("strip", "keep")
+_ADDING: Final = ("strip", "keep", "path_params", "id_segments")
+_PARAMETERS: Final = ("strip", "keep")
+_LATER: Final = frozenset(step.setting for step in (*HOST_STEPS, *STEPS) if step.name in OPTIONAL)
 
 
 def _given(choices: Choices) -> dict[str, Any]:
     """What `choices` decides, as fields of `Rules`."""
-    values = ((name, getattr(choices, name)) for name in Rules.__struct_fields__)
+    values = ((name, getattr(choices, name, None)) for name in Rules.__struct_fields__)
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values if value is not None}
 
 
@@ -152,6 +168,8 @@ class _HostEntry:
             raise ConfigError(f"{place} must have exactly one of host, suffix and pattern; it has {len(named)}")
         self.kind, text = next(iter(named.items()))
         self.given = _given(choices)
+        if choices.fold_into is not None:
+            self.given["fold_into"] = _host_text(choices.fold_into, f"{place}.fold_into")
         self.text = text if self.kind == "pattern" else _host_text(text, place)
         self.matches = _matcher(self.kind, self.text, place)
 
@@ -226,24 +244,37 @@ class Policy:
     def fold_host(self, name: str) -> tuple[str, Rules]:
         """The host name after the host rules, and the rules that hold for its URLs."""
         while True:
-            rules = self.rules_for(name)
-            folded = name
-            for step in HOST_STEPS:
-                folded = step.apply(Parts("http", folded, "", "/", None), rules).name
+            folded, rules = self.fold_once(name)
             if folded == name:
                 return name, rules
             name = folded
 
+    def fold_once(self, name: str) -> tuple[str, Rules]:
+        """The host name after one round of the rules that hold for it, and these."""
+        rules = self.rules_for(name)
+        folded = name
+        for step in HOST_STEPS:
+            folded = step.apply(Parts("http", folded, "", "/", None), rules).name
+        return folded, rules
+
     def _write(self) -> str:
+        used = {name for entry in self._entries for name in entry.given} | {
+            name for name in _LATER if getattr(self.base, name)
+        }
+        rules = msgspec.to_builtins(self.base)
         content = {
             "parser": "URL Standard",
-            "steps": [step.identifier for step in (*HOST_STEPS, *STEPS)],
-            "rules": msgspec.to_builtins(self.base),
+            "steps": [step.identifier for step in (*HOST_STEPS, *STEPS) if _is_told(step, used)],
+            "rules": {name: value for name, value in rules.items() if value or name not in _LATER},
             "hosts": [{entry.kind: entry.text, "rules": entry.given} for entry in self._entries],
             "trackers": sorted(TRACKERS),
             "trackers_not_on": {name: list(words) for name, words in NOT_ON.items()},
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def _is_told(step: Step, used: set[str]) -> bool:
+    return step.name not in OPTIONAL or step.setting in used
 
 
 def policy_from(settings: IdentitySettings) -> Policy:
@@ -257,6 +288,8 @@ def policy_from(settings: IdentitySettings) -> Policy:
         entries.append(entry)
     policy = Policy(base, entries, settings.max_length, settings.fetch == "canonical")
     for index, entry in enumerate(entries):
+        _check_circle(policy, entry, f"identity.hosts[{index}]")
+    for index, entry in enumerate(entries):
         _check_reached(policy, entry, f"identity.hosts[{index}]")
     return policy
 
@@ -265,12 +298,26 @@ def _check_names(rules: Rules, place: str) -> None:
     for document in rules.index_documents:
         if not document or "/" in document or document in (".", ".."):
             raise ConfigError(f"{place}.index_documents: {document!r} is no file name")
-    for field in _ADDING:
+    for field in _PARAMETERS:
         for pattern in getattr(rules, field):
             if "*" in pattern[:-1] or any(mark in pattern for mark in "=&#"):
                 raise ConfigError(
                     f"{place}.{field}: {pattern!r} is no parameter name (a * may stand at its end, nowhere else)"
                 )
+
+
+def _check_circle(policy: Policy, entry: _HostEntry, place: str) -> None:
+    """Hosts that are counted as each other in a circle would be counted as none."""
+    name = entry.given.get("fold_into", "")
+    met = [name]
+    while (folded := policy.fold_once(name)[0]) != name:
+        if folded in met:
+            raise ConfigError(
+                f"{place}.fold_into: {' is counted as '.join([*met, folded])}",
+                hint="one of these hosts must stay what it is",
+            )
+        met.append(folded)
+        name = folded
 
 
 def _check_reached(policy: Policy, entry: _HostEntry, place: str) -> None:

@@ -32,6 +32,8 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     lower_path: bool = False
     path_sessions: bool = True
     segment_sessions: bool = False
+    path_params: tuple[str, ...] = ()
+    id_segments: tuple[str, ...] = ()
     merge_slashes: bool = False
     index_documents: tuple[str, ...] = ()
     trailing_slash: TrailingSlash = "keep"
@@ -43,6 +45,8 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     keep: tuple[str, ...] = ()
     sort: bool = True
     drop_empty_query: bool = True
+    fold_into: str = ""
+    """For some hosts only: the name under which all their URLs are counted."""
 
 
 class Parts(NamedTuple):
@@ -124,6 +128,10 @@ def _fold_www(parts: Parts, rules: Rules) -> Parts:
     return parts._replace(name=name)
 
 
+def _fold_into(parts: Parts, rules: Rules) -> Parts:
+    return parts._replace(name=rules.fold_into) if rules.fold_into else parts
+
+
 # -- path ---------------------------------------------------------------------------------------------------
 
 
@@ -153,6 +161,18 @@ def _drop_path_sessions(parts: Parts, rules: Rules) -> Parts:
 
 def _drop_session_segments(parts: Parts, rules: Rules) -> Parts:
     return parts._replace(path=sessions.without_session_segments(parts.path)) if rules.segment_sessions else parts
+
+
+def _drop_path_params(parts: Parts, rules: Rules) -> Parts:
+    if not rules.path_params or ";" not in parts.path:
+        return parts
+    return parts._replace(path=sessions.without_path_params(parts.path, frozenset(rules.path_params)))
+
+
+def _drop_id_segments(parts: Parts, rules: Rules) -> Parts:
+    if not rules.id_segments:
+        return parts
+    return parts._replace(path=sessions.without_id_segments(parts.path, rules.id_segments))
 
 
 def _merge_slashes(parts: Parts, rules: Rules) -> Parts:
@@ -264,6 +284,14 @@ HOST_STEPS: Final = (
         "common practice of web archives",
         _fold_www,
     ),
+    Step(
+        "mirror",
+        1,
+        "fold_into",
+        "by your rules, this host repeats another one",
+        "host rule",
+        _fold_into,
+    ),
 )
 """What folds the host name: first, since the other steps follow the rules of the folded name."""
 
@@ -308,6 +336,22 @@ STEPS: Final = (
         "by your rules, ASP.NET's session segments tell visitors apart, not pages",
         "ASP.NET, cookieless sessions",
         _drop_session_segments,
+    ),
+    Step(
+        "path-params",
+        1,
+        "path_params",
+        "by your rules, the path's parameter changes nothing",
+        "RFC 3986, 3.3: segments may carry parameters; your rules",
+        _drop_path_params,
+    ),
+    Step(
+        "id-segment",
+        1,
+        "id_segments",
+        "by your rules, a path segment of this form is a session id",
+        "host rule; the value looks like an id",
+        _drop_id_segments,
     ),
     Step(
         "merge-slashes",
@@ -384,3 +428,6 @@ STEPS: Final = (
     ),
 )
 """All other steps, in order."""
+
+OPTIONAL: Final = frozenset({"mirror", "path-params", "id-segment"})
+"""Steps that came later: a policy that asks for none of them is what it was before, and keeps its identifier."""

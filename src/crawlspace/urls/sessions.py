@@ -30,7 +30,8 @@ _SEGMENT: Final = re.compile(r"\((?:[0-9a-z]{24}|(?:[A-Za-z]\([0-9A-Za-z]{24}\))
 _DOT_SEGMENT: Final = re.compile(r"/(?:\.|%2e){1,2}(?:/|\Z)", re.IGNORECASE)
 
 
-def _is_strict_id(value: str) -> bool:
+def is_strict_id(value: str) -> bool:
+    """Whether a value can hardly be anything but a random id: long hexadecimal, or letters and digits in turns."""
     if _HEX.fullmatch(value):
         return True
     return _MIXED.fullmatch(value) is not None and len(_TURNS.findall(value)) >= _MANY_TURNS
@@ -42,7 +43,7 @@ def is_session(name: str, value: str) -> bool:
     if lowered in ("phpsessid", "jsessionid"):
         return _TOKEN.fullmatch(value) is not None
     if lowered == "sid":
-        return _is_strict_id(value)
+        return is_strict_id(value)
     return lowered.startswith("aspsessionid") and _LETTERS.fullmatch(value) is not None
 
 
@@ -70,3 +71,30 @@ def without_session_segments(path: str) -> str:
     first, *rest = path.split("/")
     kept = [segment for segment in rest if not _SEGMENT.fullmatch(segment)]
     return "/".join([first, *kept]) if kept else "/"
+
+
+def without_path_params(path: str, names: frozenset[str]) -> str:
+    """A path without the parameters of its segments (`/a;v=1/b`) that have one of these names."""
+    first, *rest = path.split("/")
+    segments = [_without_params(segment, names) for segment in rest]
+    # A segment that held nothing else goes whole, so that no slash more stands where it was.
+    kept = [each for each, found in zip(segments[:-1], rest, strict=False) if each or not found]
+    shorter = "/".join([first, *kept, segments[-1]])
+    return path if shorter != path and _DOT_SEGMENT.search(shorter) else shorter
+
+
+def _without_params(segment: str, names: frozenset[str]) -> str:
+    own, *params = segment.split(";")
+    return ";".join([own, *(each for each in params if each.partition("=")[0] not in names)])
+
+
+def without_id_segments(path: str, prefixes: Sequence[str]) -> str:
+    """A path without the segments that are one of these prefixes and then what looks like a random id."""
+    first, *rest = path.split("/")
+    kept = [segment for segment in rest if not any(is_id_segment(segment, prefix) for prefix in prefixes)]
+    return "/".join([first, *kept]) if kept else "/"
+
+
+def is_id_segment(segment: str, prefix: str) -> bool:
+    """Whether a path segment is this prefix and then what looks like a random id."""
+    return segment.startswith(prefix) and is_strict_id(segment[len(prefix) :])
