@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+PEERS ?= .venv-peers
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 LONG_TIMEOUT ?= 3600
@@ -46,8 +47,8 @@ test: $(VENV)/dev.stamp ## run the tests and hold them to their coverage; at mos
 long: $(VENV)/dev.stamp ## run the tests that are too big for every day
 	$(BIN)/pytest -m long --hypothesis-profile=thorough --timeout=$(LONG_TIMEOUT) $(ARGS)
 
-bench: $(VENV)/bench.stamp ## measure pages per second of CPU, Scrapy beside it
-	$(BIN)/python -m bench $(ARGS)
+bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## measure what a page costs, and what it costs others
+	$(BIN)/python -m bench --peers-python $(PEERS)/bin/python $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, layers and sizes
 	$(BIN)/ruff format --check .
@@ -66,11 +67,11 @@ docs: $(VENV)/base.stamp ## write the pages that are made from the code
 lock: $(VENV)/lock.stamp ## choose the newest versions that pyproject.toml allows and write them down with hashes
 	$(COMPILE) --upgrade $(LOCKED) --extra testing -o requirements/base.txt
 	$(COMPILE) --upgrade $(LOCKED) --extra dev -c requirements/base.txt -o requirements/dev.txt
-	$(COMPILE) --upgrade $(LOCKED) --extra dev --extra bench -c requirements/dev.txt -o requirements/bench.txt
+	$(COMPILE) --upgrade requirements/peers.in -o requirements/peers.txt
 	$(COMPILE) --upgrade requirements/lock.in -o requirements/lock.txt
 
 clean: ## remove what the other targets made, crawls excepted
-	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(PEERS) build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
 $(VENV)/venv.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -91,8 +92,11 @@ $(VENV)/dev.stamp: requirements/dev.txt $(VENV)/base.stamp
 	@$(PIP) install --require-hashes -r $<
 	@touch $@
 
-$(VENV)/bench.stamp: requirements/bench.txt $(VENV)/dev.stamp
-	@$(PIP) install --require-hashes -r $<
+# The peers live apart: what they need must not decide which versions we run with.
+$(PEERS)/peers.stamp: requirements/peers.txt $(VENV)/venv.stamp
+	@echo 'setting up $(PEERS), once'
+	@$(PYTHON) -m venv --clear $(PEERS)
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --no-input -qq install --require-hashes -r $<
 	@touch $@
 
 $(VENV)/lock.stamp: requirements/lock.txt $(VENV)/venv.stamp

@@ -51,13 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description="CPU, memory and disk of a crawl, beside its peers'.")
-    parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (default: %(default)s)")
     parser.add_argument("--site", choices=[*REAL_SITES, "all"], default="all", help="site to crawl (default: all)")
     parser.add_argument("--quick", action="store_true", help="one round of the pg site")
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one contender; may be repeated")
     parser.add_argument("--limit", type=float, default=300, metavar="SECONDS", help="longest crawl (default: 300)")
     parser.add_argument("--seed", type=int, default=0, help="chance that orders the contenders")
-    parser.add_argument("--peers-python", default=sys.executable, metavar="PATH", help="a Python that has Scrapy")
+    parser.add_argument("--peers-python", default=sys.executable, metavar="PATH", help="a Python that has the peers")
     parser.add_argument("--out", type=Path, default=Path("build/bench.jsonl"), help="file of results, appended to")
     options = parser.parse_args(arguments)
     options.rounds = 1 if options.quick else options.rounds

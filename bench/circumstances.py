@@ -15,7 +15,7 @@ from bench.results import Circumstances
 from bench.sites import Site
 
 _LIBRARIES = ("httptools", "selectolax", "can_ada", "isal", "uvloop")
-_PEERS = ("scrapy", "twisted", "lxml")
+_PEERS = ("scrapy", "twisted", "lxml", "crawlee", "impit", "aiohttp")
 _VERSIONS = "import sys, importlib.metadata as m\nfor name in sys.argv[1:]: print(m.version(name))"
 
 

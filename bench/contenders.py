@@ -52,8 +52,11 @@ def contenders(peers_python: str) -> list[Contender]:
         Contender("crawlspace", Keeps.ALL, "WARC", _crawlspace, probe="crawlspace"),
         Contender("floor-durable", Keeps.ALL, "WARC", _floor("durable")),
         Contender("scrapy-jobdir", Keeps.ALL, "no", _scrapy(peers_python, "job"), peers_python, "scrapy"),
+        Contender("crawlee-sql", Keeps.ALL, "no", _crawlee(peers_python, "sql"), peers_python, "crawlee"),
         Contender("floor", Keeps.NOTHING, "no", _floor("nothing")),
+        Contender("aiohttp", Keeps.NOTHING, "no", _aiohttp(peers_python), peers_python, "aiohttp"),
         Contender("scrapy", Keeps.NOTHING, "no", _scrapy(peers_python), peers_python, "scrapy"),
+        Contender("crawlee", Keeps.NOTHING, "no", _crawlee(peers_python, "memory"), peers_python, "crawlee"),
         Contender("wget", Keeps.NOTHING, "files", _wget, "wget", good_exits=_WGET),
     ]
 
@@ -77,6 +80,14 @@ def _floor(keep: str) -> Callable[[str], list[str]]:
 
 def _scrapy(python: str, *job: str) -> Callable[[str], list[str]]:
     return lambda url: [python, str(_PEERS / "scrapy_spider.py"), url, str(CONCURRENCY), *job]
+
+
+def _crawlee(python: str, mode: str) -> Callable[[str], list[str]]:
+    return lambda url: [python, str(_PEERS / "crawlee_crawler.py"), url, mode, str(CONCURRENCY)]
+
+
+def _aiohttp(python: str) -> Callable[[str], list[str]]:
+    return lambda url: [python, str(_PEERS / "aiohttp_selectolax.py"), url, str(CONCURRENCY)]
 
 
 def _wget(url: str) -> list[str]:

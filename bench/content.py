@@ -26,7 +26,7 @@ from crawlspace.content.minhash import Document, NearDuplicates
 from crawlspace.content.shingles import distinct, shingles
 from crawlspace.content.significant import significant_fields
 from crawlspace.content.simhash import BandedIndex, simhash
-from crawlspace.content.text import page_digest, page_text, text_digest
+from crawlspace.content.text import follow_digest, page_text, text_digest
 
 _SMALLEST, _LARGEST, _PAGES = 30_000, 56_000, 60
 _REPEATS = 25
@@ -63,8 +63,11 @@ def _pages_table(pages: list[bytes]) -> None:
     texts = [page_text(tree) for tree in trees]
     _row("SimHash of the text", [lambda text=text: simhash(shingles(text)) for text in texts])
     _row(
-        "digest of text and links",
-        [lambda text=text, of=of: page_digest(text, of) for text, of in zip(texts, links, strict=True)],
+        "digest of the links, and of the text's digest",
+        [
+            lambda text=text, of=of: follow_digest(text, of)
+            for text, of in zip(map(text_digest, texts), links, strict=True)
+        ],
     )
     _row("significant fields", [lambda text=text: significant_fields(text) for text in texts])
     _row("set of shingles", [lambda text=text: distinct(shingles(text)) for text in texts])

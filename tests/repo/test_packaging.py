@@ -37,9 +37,7 @@ def test_every_dependency_has_its_paragraph_and_no_paragraph_is_left_over() -> N
     assert written == listed
 
 
-@pytest.mark.parametrize(
-    ("lock", "extras"), [("base.txt", ["testing"]), ("dev.txt", ["testing", "dev"]), ("bench.txt", list(EXTRAS))]
-)
+@pytest.mark.parametrize(("lock", "extras"), [("base.txt", ["testing"]), ("dev.txt", ["testing", "dev"])])
 def test_a_lock_pins_every_dependency_it_is_made_for(lock: str, extras: list[str]) -> None:
     wanted = names_of(PROJECT["dependencies"]).union(*(names_of(EXTRAS[extra]) for extra in extras))
     assert wanted <= set(pins(lock))
@@ -47,9 +45,13 @@ def test_a_lock_pins_every_dependency_it_is_made_for(lock: str, extras: list[str
 
 def test_a_wider_lock_repeats_the_versions_of_the_narrower_one() -> None:
     """They are installed over each other in one environment."""
-    base, dev, bench = pins("base.txt"), pins("dev.txt"), pins("bench.txt")
-    assert base.items() <= dev.items()
-    assert dev.items() <= bench.items()
+    assert pins("base.txt").items() <= pins("dev.txt").items()
+
+
+def test_the_peers_of_the_benchmark_are_pinned_apart() -> None:
+    lines = (ROOT / "requirements" / "peers.in").read_text(encoding="utf-8").splitlines()
+    wanted = names_of([line for line in lines if not line.startswith("#")])
+    assert {"aiohttp", "crawlee", "scrapy"} <= wanted <= set(pins("peers.txt"))
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
