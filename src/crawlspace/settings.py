@@ -19,6 +19,7 @@ from msgspec import Meta, Struct, field
 from crawlspace import __version__
 from crawlspace.archive.warc import ArchiveSettings
 from crawlspace.engine.crawl import BudgetSettings, ConcurrencySettings
+from crawlspace.engine.fingerprints import ContentSettings
 from crawlspace.errors import ConfigError
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.resolve import NetworkSettings
@@ -29,6 +30,7 @@ from crawlspace.policy.pace import HostSettings
 from crawlspace.policy.priority import PrioritySettings
 from crawlspace.policy.retry import RetrySettings
 from crawlspace.policy.scope import ScopeSettings
+from crawlspace.policy.traps import TrapSettings
 from crawlspace.urls import IdentitySettings
 
 ENV_PREFIX = "CRAWLSPACE_"
@@ -58,6 +60,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     network: NetworkSettings = field(default_factory=NetworkSettings)
     discovery: PageSettings = field(default_factory=PageSettings)
     identity: IdentitySettings = field(default_factory=IdentitySettings)
+    content: ContentSettings = field(default_factory=ContentSettings)
+    traps: TrapSettings = field(default_factory=TrapSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
 

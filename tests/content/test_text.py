@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from crawlspace.content.text import LEAST_TEXT, page_digest, page_text, plain_text, text_digest
+from crawlspace.content.text import follow_digest, page_text, plain_text, text_digest
 
 LONG = "words that are many enough to say something " * 8
+TEXT = text_digest(LONG)
 LINKS = ["http://a.test/1", "http://a.test/2"]
 
 
@@ -55,7 +56,7 @@ def test_the_digest_is_sha_256_of_the_text() -> None:
 def test_a_lone_surrogate_stops_nothing() -> None:
     assert plain_text("a \ud800 b") == "a ? b"
     assert len(text_digest("\ud800")) == 32
-    assert page_digest("\ud800" * LEAST_TEXT, ["http://a/\ud800"]) is not None
+    assert len(follow_digest(b"", ["http://a/\ud800"])) == 32
 
 
 BEGIN, END = datetime.fromisoformat("1990-01-01"), datetime.fromisoformat("2999-12-31")
@@ -78,13 +79,6 @@ def test_one_other_word_is_another_text() -> None:
     assert text_digest(plain_text(LONG)) != text_digest(plain_text(LONG + " more"))
 
 
-@pytest.mark.parametrize("length", [0, LEAST_TEXT - 1])
-def test_a_short_text_has_no_digest_that_stops_link_following(length: int) -> None:
-    """Script shells and galleries say little, and have other links behind the same words."""
-    assert page_digest("x" * length, LINKS) is None
-    assert page_digest("x" * LEAST_TEXT, LINKS) is not None
-
-
 @pytest.mark.parametrize(
     ("links", "same"),
     [
@@ -96,13 +90,13 @@ def test_a_short_text_has_no_digest_that_stops_link_following(length: int) -> No
 )
 def test_pages_with_the_same_text_are_told_apart_by_their_links(links: list[str], same: bool) -> None:
     """A mirror whose links lead elsewhere is worth following."""
-    assert (page_digest(LONG, links) == page_digest(LONG, LINKS)) is same
+    assert (follow_digest(TEXT, links) == follow_digest(TEXT, LINKS)) is same
 
 
 def test_session_ids_in_links_make_no_new_page() -> None:
     one, other = ([f"http://a.test/;jsessionid={number:032X}"] for number in (1, 2))
-    assert page_digest(LONG, one) == page_digest(LONG, other)
+    assert follow_digest(TEXT, one) == follow_digest(TEXT, other)
 
 
-def test_text_and_links_are_not_taken_for_each_other() -> None:
-    assert page_digest(LONG + "http://a.test/1", []) != page_digest(LONG, ["http://a.test/1"])
+def test_the_same_links_under_another_text_are_another_page() -> None:
+    assert follow_digest(text_digest("another"), LINKS) != follow_digest(TEXT, LINKS)

@@ -24,6 +24,7 @@ from crawlspace.clock import Clock, SystemClock
 from crawlspace.engine.commit import Basket, Committer
 from crawlspace.engine.control import Controller, read_ignored
 from crawlspace.engine.crawl import Crawl, CrawlSettings
+from crawlspace.engine.fingerprints import Fingerprinting
 from crawlspace.engine.intake import Intake, Request
 from crawlspace.engine.page import Handler
 from crawlspace.engine.reading import Reader
@@ -168,6 +169,7 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         chance=random.Random(),
         watch=plan.watch,
         handler=plan.handler,
+        fingerprinting=Fingerprinting(settings.content, settings.scope.max_depth),
     )
     run = Run(
         fetcher=fetcher,

@@ -48,15 +48,10 @@ def text_digest(text: str) -> bytes:
     return sha256(text.encode("utf-8", "replace")).digest()
 
 
-def page_digest(text: str, links: Iterable[str]) -> bytes | None:
-    """SHA-256 of a text and of its page's resolved links, 32 bytes: equal where following links gives nothing new.
+def follow_digest(text: bytes, links: Iterable[str]) -> bytes:
+    """SHA-256 of a text's digest and of its page's resolved links: equal where following links gives nothing new.
 
-    Links count once and in no order, with session ids, tokens and cache busters masked. None when the text has fewer
-    than `LEAST_TEXT` characters: script shells and galleries have little text, and other links behind it.
+    Links count once and in no order, with session ids, tokens and cache busters masked. Pages whose text is shorter
+    than `LEAST_TEXT` are not to be judged by it alone: script shells and galleries have other links behind it.
     """
-    if len(text) < LEAST_TEXT:
-        return None
-    hashed = sha256(text.encode("utf-8", "replace"))
-    # No link holds a control character, and no folded text does: the two cannot be taken for each other.
-    hashed.update(b"\n" + "\n".join(mask_links(links)).encode())
-    return hashed.digest()
+    return sha256(text + "\n".join(mask_links(links)).encode()).digest()

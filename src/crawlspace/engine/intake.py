@@ -74,6 +74,13 @@ class Request:
         return text
 
 
+class Resolved(NamedTuple):
+    """A link of a page, and where it leads."""
+
+    link: Link
+    address: Address
+
+
 class Way(NamedTuple):
     """How an address was found."""
 
@@ -151,17 +158,24 @@ class Intake:
             )
         return claims, unusable
 
-    def page(self, page: Page, source: QueuedUrl) -> list[Claim]:
-        """Claims for the links of a page; those held by the recent set are left out."""
+    def resolved(self, page: Page, source: QueuedUrl) -> list[Resolved]:
+        """The links of a page that are to be claimed, each page they lead to once; the page itself is left out."""
         links = self._wanted(page, source)
         addresses = self.identity.identify_many([link.url for link in links], page.base_url, encoding=page.charset)
-        barred = page.nofollow and self.obey_meta
-        claims: list[Claim] = []
+        found: list[Resolved] = []
         taken: set[bytes] = set()
         for link, address in zip(links, addresses, strict=True):
             if isinstance(address, Unusable) or address.key in taken or address.key == source.key:
                 continue
             taken.add(address.key)
+            found.append(Resolved(link, address))
+        return found
+
+    def page(self, page: Page, source: QueuedUrl, resolved: Sequence[Resolved] | None = None) -> list[Claim]:
+        """Claims for the links of a page, resolved already or not; those held by the recent set are left out."""
+        barred = page.nofollow and self.obey_meta
+        claims: list[Claim] = []
+        for link, address in self.resolved(page, source) if resolved is None else resolved:
             way = self._way(source, link.relation)._replace(nofollow=link.nofollow or page.nofollow, barred=barred)
             claim = self.found(address, way)
             if claim is not None:

@@ -10,17 +10,19 @@ import inspect
 import traceback
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from crawlspace import events
 from crawlspace.clock import Chance, Clock
 from crawlspace.content.digest import body_digest
 from crawlspace.engine.commit import Item
+from crawlspace.engine.fingerprints import Content, Fingerprinting
 from crawlspace.engine.intake import Intake
 from crawlspace.engine.page import Handler, Page
 from crawlspace.engine.sitemaps import Announced
 from crawlspace.errors import StoreError
 from crawlspace.exchange import Capture, FetchResult
-from crawlspace.pages.links import PageSettings, read_page
+from crawlspace.pages.links import PageSettings
 from crawlspace.pages.sitemap import looks_like_sitemap
 from crawlspace.policy.decide import Case, decide, widens_scope
 from crawlspace.policy.outcome import REDIRECT_LOOP, Kind, Outcome, dead_end
@@ -30,6 +32,7 @@ from crawlspace.types import (
     Address,
     Claim,
     Evidence,
+    Fingerprints,
     Finished,
     ProcessingFailed,
     QueuedUrl,
@@ -55,6 +58,14 @@ class Spent:
     outcome: Outcome
 
 
+class _Read(NamedTuple):
+    """What came of reading a page."""
+
+    claims: list[Claim]
+    failure: str | None
+    fingerprints: Fingerprints | None = None
+
+
 @dataclass(slots=True)
 class Reader:
     """Reads answers. One for a run; it holds nothing of a page once the page's item is made."""
@@ -67,6 +78,7 @@ class Reader:
     chance: Chance
     watch: events.Watcher
     handler: Handler | None = None
+    fingerprinting: Fingerprinting | None = None
 
     async def items(self, spent: Spent) -> AsyncIterator[Item]:
         """The items for one spent URL: what a sitemap announces in parts, and last the one that settles it."""
@@ -95,7 +107,8 @@ class Reader:
         if isinstance(settlement, Finished):
             # Also a page that broke off on its last try: half of its links are better than none.
             if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
-                claims, failure = await self._page(spent.url, spent.results[-1])
+                claims, failure, fingerprints = await self._page(spent.url, spent.results[-1])
+                settlement = _known_by(settlement, fingerprints)
             if failure is not None:
                 failed = replace(evidence, error="processing", detail=failure)
                 settlement = ProcessingFailed(spent.token, spent.hid, spent.url, failed)
@@ -119,9 +132,10 @@ class Reader:
             return False
         return spent.url.relation is Relation.SITEMAP_FILE or looks_like_sitemap(spent.results[-1].body)
 
-    async def _page(self, url: QueuedUrl, result: FetchResult) -> tuple[list[Claim], str | None]:
+    async def _page(self, url: QueuedUrl, result: FetchResult) -> _Read:
         try:
-            read = read_page(result.body, result.url, result.headers, self.pages)
+            content = Content.of(result, self.pages)
+            read = content.read
             page = Page(url, result, read)
             if self.handler is not None:
                 waits = self.handler(page)
@@ -129,10 +143,19 @@ class Reader:
                     await waits
             # What the handler asks for comes first: the page's own link to the same URL has no label to give.
             claims = self.intake.followed(page.requests, read.base_url, url) if page.requests else []
-            claims += self.intake.page(read, url)
+            resolved = self.intake.resolved(read, url)
+            claims += self.intake.page(read, url, resolved)
+            # Last, since a tree whose text was read has lost its scripts.
+            fingerprints = await self._fingerprints(url, content, [link.address for link in resolved])
         except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
-            return [], _told(error)
-        return claims, None
+            return _Read([], _told(error))
+        return _Read(claims, None, fingerprints)
+
+    async def _fingerprints(self, url: QueuedUrl, content: Content, links: list[Address]) -> Fingerprints | None:
+        address = self.intake.identity.identify(url.url, request=url.request)
+        if self.fingerprinting is None or isinstance(address, Unusable):
+            return None
+        return await self.fingerprinting.of(content, address, links, url.depth)
 
     def _target(self, spent: Spent) -> Address | None:
         address = self.intake.identity.identify(spent.outcome.location or "", spent.results[-1].url)
@@ -149,6 +172,13 @@ class Reader:
         """A seed that moved for good takes the crawl with it; the new root is written before it is used."""
         await self.intake.widen(self.ledger, target)
         self.watch(events.ScopeWidened(source, target.fetch_url, target.host))
+
+
+def _known_by(settlement: Finished, fingerprints: Fingerprints | None) -> Finished:
+    """The settlement with the page's fingerprints; half a page is known by none."""
+    if fingerprints is None or settlement.evidence.error is not None:
+        return settlement
+    return replace(settlement, evidence=replace(settlement.evidence, fingerprints=fingerprints))
 
 
 def _evidence(results: Sequence[FetchResult]) -> Evidence:

@@ -30,7 +30,7 @@ from crawlspace.pages.meta import (
     read_reservation,
 )
 from crawlspace.pages.mime import content_type, is_html
-from crawlspace.pages.tree import parse
+from crawlspace.pages.tree import Tree, parse
 from crawlspace.types import Link, Relation
 from crawlspace.urls.parser import EDGE, resolve
 
@@ -140,17 +140,26 @@ class Page:
     """The answer is a style sheet."""
 
 
-def read_page(body: bytes, url: str, headers: Headers, limits: PageSettings = PageSettings()) -> Page:  # noqa: B008 - frozen
+def read_page(  # noqa: PLR0913 -- an answer's three parts, and how it is read
+    body: bytes,
+    url: str,
+    headers: Headers,
+    limits: PageSettings = PageSettings(),  # noqa: B008 - frozen
+    *,
+    tree: Tree | None = None,
+) -> Page:
     """What links and declarations an answer holds; `url` is the one that was requested.
 
-    Links are read from HTML and XHTML; anything else gives what its headers say.
+    Links are read from HTML and XHTML; anything else gives what its headers say. `tree` is the parsed page where the
+    caller has it already.
     """
     charset = sniff(body, headers)
     wants_more = limits.context or limits.forms or limits.css or limits.data_attributes
     reading = _FullReading(url, limits) if wants_more else _Reading(url, limits)
     reading.hear(headers)
     if is_html(headers, body):
-        tree = parse(as_utf8(body, charset))
+        if tree is None:
+            tree = parse(as_utf8(body, charset))
         reading.cut = tree.cut
         reading.read(tree.document.css(f"{_SELECTOR},{requisites.SELECTOR}" if limits.requisites else _SELECTOR))
         if isinstance(reading, _FullReading):

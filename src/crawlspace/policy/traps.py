@@ -1,17 +1,25 @@
-"""Hosts whose URLs look as if they never end: told, not stopped, since only a person can know.
+"""Hosts whose URLs look as if they never end.
 
-Two kinds are seen in the addresses alone. A calendar has pages for more months than any archive; a page of filters
-leads to itself under ever new combinations of parameters. Both are counted by host in bounded memory: months as a
-set, combinations in a small bitmap for each of a host's busiest paths, so that a repeat counts once. Loops in the
-path are refused outright, by `scope.path_repeat`.
+Two kinds are seen in the addresses alone, and only told, since only a person can know. A calendar has pages for more
+months than any archive; a page of filters leads to itself under ever new combinations of parameters. Both are counted
+by host in bounded memory: months as a set, combinations in a small bitmap for each of a host's busiest paths, so that
+a repeat counts once. Loops in the path are refused outright, by `scope.path_repeat`.
+
+A third kind shows in the content, and is stopped: addresses of one *shape* whose pages, one after another, say
+nothing that the shape's earlier pages did not say, and lead only further into the shape. Such a run is counted by
+host and shape (`after`): a shape that has a long one is slowed, its URLs leave last; then it is stopped, its URLs are
+refused. One page that says something new, or leads elsewhere, ends the run: an archive with a text for each day has
+none, and the empty days of a sparse one are forgiven as long as they are fewer in a row than it takes.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from enum import StrEnum, unique
-from typing import NamedTuple
+from enum import IntEnum, StrEnum, unique
+from typing import Annotated, Final, NamedTuple
+
+from msgspec import Meta, Struct
 
 from crawlspace.types import Address, host_id
 
@@ -50,6 +58,9 @@ class Alarm(NamedTuple):
     kind: Trap
     example: str
     """The URL that was one too many."""
+
+
+# -- in the addresses -------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -120,3 +131,114 @@ class TrapWatch:
                 del host.paths[min(host.paths, key=lambda name: host.paths[name].n)]
             path = host.paths[before] = _Path()
         return path
+
+
+# -- in the content ---------------------------------------------------------------------------------------------
+
+SHAPE_LIMIT: Final = 200
+"""Characters of a shape; what is longer is cut, and shares its shape with others."""
+SEGMENTS: Final = 8
+"""Segments of a path that its shape tells apart."""
+LEAST_SAID: Final = 256
+"""Characters of text below which a page is no evidence of a trap: galleries and script shells say little."""
+
+_ID: Final = re.compile(
+    r"(?=[^/?&=]*[0-9])[0-9A-Za-z]{16,}|(?=[0-9a-f-]*[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\([a-zA-Z][^/]*\)", re.ASCII
+)
+_NUMBER: Final = re.compile(r"[0-9]+")
+_LONG_WORD: Final = 40
+
+
+class TrapSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """When addresses of one shape count as a trap."""
+
+    slow_after: Annotated[
+        int,
+        Meta(
+            description="Pages of one shape of address in a row that say nothing new and lead only to more of the "
+            "shape, after which its URLs leave last. 0: never.",
+            ge=0,
+        ),
+    ] = 10
+    stop_after: Annotated[
+        int,
+        Meta(description="Such pages in a row after which further URLs of the shape are refused. 0: never.", ge=0),
+    ] = 40
+
+
+@unique
+class Tread(IntEnum):
+    """How a shape is dealt with."""
+
+    FREELY = 0
+    SLOWLY = 1
+    """Its URLs leave last."""
+    NOT = 2
+    """Its URLs are refused."""
+
+
+class Said(NamedTuple):
+    """What one page of a shape brought."""
+
+    new: bool
+    """Its text, but for its own address, was not there among the shape's latest."""
+    length: int
+    """Characters of its text."""
+    into: int
+    """URLs that it made known, of its own host and shape."""
+    elsewhere: int
+    """URLs that it made known, of others."""
+
+
+def after(run: int, said: Said) -> int:
+    """How long the run of empty pages is after one more page."""
+    if said.new or said.elsewhere:
+        return 0
+    # A page that leads nowhere new is harmless, and one with few words may show a picture.
+    return run + 1 if said.into and said.length >= LEAST_SAID else run
+
+
+def tread(run: int, settings: TrapSettings) -> Tread:
+    """How a shape with such a run is dealt with."""
+    if settings.stop_after and run >= settings.stop_after:
+        return Tread.NOT
+    return Tread.SLOWLY if settings.slow_after and run >= settings.slow_after else Tread.FREELY
+
+
+def shape_of(canonical: str) -> str:
+    """The shape of a canonical URL: its path and the names of its parameters, numbers and ids left out."""
+    place = canonical.partition("://")[2].partition("/")[2]
+    path, mark, query = place.partition("?")
+    segments = path.split("/")
+    if len(segments) > SEGMENTS:
+        segments = [*segments[:SEGMENTS], "…"]
+    shape = "/" + "/".join(_segment(segment) for segment in segments)
+    if mark:
+        names = sorted({_segment(part.partition("=")[0]) for part in query.split("&")})
+        shape += "?" + "&".join(names)
+    return shape[:SHAPE_LIMIT]
+
+
+def _segment(text: str) -> str:
+    if len(text) > _LONG_WORD or _ID.fullmatch(text):
+        return "{id}"
+    return _NUMBER.sub("{n}", text)
+
+
+def scope_rule(host: str, shape: str) -> str:
+    """A pattern for `scope.exclude` that fits every URL of the shape on the host; an RE2 expression."""
+    path, mark, names = shape.partition("?")
+    place = "".join(_rule_of(part) for part in _PARTS.split(path))
+    rule = rf"^https?://{re.escape(host)}{place}"
+    if not mark:
+        return rule if "…" in path else rule + "$"
+    first = names.split("&")[0]
+    return rule + rf"\?(?:[^#]*&)?{''.join(_rule_of(part) for part in _PARTS.split(first))}(?:[=&]|$)"
+
+
+_PARTS: Final = re.compile(r"(\{n\}|\{id\}|…)")
+_RULES: Final = {"{n}": "[0-9]+", "{id}": "[^/?&=]+", "…": ".*"}
+
+
+def _rule_of(part: str) -> str:
+    return _RULES.get(part) or re.escape(part)

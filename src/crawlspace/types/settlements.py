@@ -19,6 +19,34 @@ class Pointer(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """What a page's content is known by. Made once, when the page is read, and compared when it is settled."""
+
+    text: bytes
+    """SHA-256 of its text, white space folded and volatile parts masked (`content.text`)."""
+    follow: bytes
+    """SHA-256 of that text and of its resolved links: equal where following the links gives nothing new."""
+    length: int
+    """Characters of the text."""
+    novelty: int = 0
+    """64 bits of the text without what its own address says: equal where only the address is another."""
+    simhash: int | None = None
+    """64 bits that differ in few places where texts differ in few words; None when it was not made."""
+    kin: int = 0
+    """64 bits that are equal for pages that may be near-duplicates: same language, same significant fields."""
+    language: str = ""
+    """As the page declares it, in lower case."""
+    shape: str = ""
+    """Its address with numbers, ids and values left out (`policy.traps`)."""
+    sign: str | None = None
+    """What the page says of itself: `not_found`, `empty_result` or `error`."""
+    partial: bool = False
+    """Some of its links were not to be followed, for depth, for their number or by the page's own wish."""
+    stopped_by: int | None = None
+    """The URL with the same text and links, on whose account its links were not followed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What is kept of one request, whatever came of it."""
 
@@ -38,6 +66,8 @@ class Evidence:
     elapsed_ms: int = 0
     etag: str | None = None
     last_modified: str | None = None
+    fingerprints: Fingerprints | None = None
+    """What its content is known by; None when it has no text, or is not a page."""
 
 
 @dataclass(frozen=True, slots=True)

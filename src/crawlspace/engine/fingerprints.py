@@ -1,0 +1,133 @@
+"""What a page's content is known by: made once for each page, in the worker that fetched it.
+
+Large pages are hashed on another thread, so that the loop goes on meanwhile; the others take less than a millisecond.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from crawlspace.content.novelty import novelty
+from crawlspace.content.shingles import shingles
+from crawlspace.content.significant import FieldName, SignificantSettings, kin, significant_fields
+from crawlspace.content.simhash import SimHashSettings, simhash
+from crawlspace.content.templates import sign_of
+from crawlspace.content.text import follow_digest, page_text, plain_text, text_digest
+from crawlspace.exchange import FetchResult
+from crawlspace.pages.encoding import as_utf8, decode, sniff
+from crawlspace.pages.links import Page, PageSettings, is_html, read_page
+from crawlspace.pages.mime import content_type
+from crawlspace.pages.tree import Tree, parse
+from crawlspace.policy.traps import shape_of
+from crawlspace.types import Address, Fingerprints
+
+LARGE: Final = 256 << 10
+"""Characters of a text above which it is hashed on another thread."""
+LANGUAGE_LIMIT: Final = 20
+"""Characters of a declared language that are kept."""
+
+_TEXTS: Final = ("text/", "application/json", "application/xml", "application/javascript")
+_NO_TEXTS: Final = frozenset({"text/html", "text/css", "text/javascript"})
+
+
+class ContentSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is made of the content of pages."""
+
+    fingerprints: Annotated[
+        bool, Meta(description="Know pages by their text too; off, copies are known by their bytes alone.")
+    ] = True
+    near: Annotated[
+        bool, Meta(description="Mark near-duplicates by SimHash: half a millisecond of CPU for a page of 42 KB.")
+    ] = True
+    distance: Annotated[
+        int,
+        Meta(
+            description="Bits of 64 in which the SimHash of near-duplicates may differ. A crawl that changes it "
+            "compares only pages fetched since.",
+            ge=1,
+            le=7,
+        ),
+    ] = SimHashSettings().distance
+    fields: Annotated[
+        tuple[FieldName, ...],
+        Meta(
+            description="Fields read from the text of pages; pages in which one differs are never near-duplicates. "
+            "`number` is every number there is."
+        ),
+    ] = SignificantSettings().fields
+
+
+@dataclass(slots=True)
+class Content:
+    """An answer with what was read of it; its tree is built once."""
+
+    result: FetchResult
+    read: Page
+    tree: Tree | None
+
+    @classmethod
+    def of(cls, result: FetchResult, settings: PageSettings) -> Content:
+        """Read the answer."""
+        body, headers = result.body, result.headers
+        tree = parse(as_utf8(body, sniff(body, headers))) if is_html(headers, body) else None
+        return cls(result, read_page(body, result.url, headers, settings, tree=tree), tree)
+
+    def text(self) -> str:
+        """What a reader sees of it; empty for what is no text. Scripts and styles are gone from the tree then."""
+        if self.tree is not None:
+            return page_text(self.tree.document)
+        essence = content_type(self.result.headers).essence
+        if essence in _NO_TEXTS or not essence.startswith(_TEXTS):
+            return ""
+        return plain_text(decode(self.result.body, self.read.charset))
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprinting:
+    """Makes fingerprints. One for a run."""
+
+    settings: ContentSettings
+    max_depth: int
+    """The scope's: links of a page at this depth are refused."""
+
+    async def of(self, page: Content, address: Address, links: Sequence[Address], depth: int) -> Fingerprints | None:
+        """The fingerprints of a page; None when it has no text or none are wanted.
+
+        `links` are those of the page that are followed. Its tree is spent: what reads scripts, reads them before.
+        """
+        read = page.read
+        text = page.text() if self.settings.fingerprints else ""
+        if not text:
+            return None
+        partial = depth >= self.max_depth or read.nofollow or read.links_cut
+        if len(text) < LARGE:
+            return self._make(text, read, address, links, partial)
+        return await asyncio.to_thread(self._make, text, read, address, links, partial)
+
+    def _make(
+        self, text: str, read: Page, address: Address, links: Sequence[Address], partial: bool
+    ) -> Fingerprints | None:
+        digest = text_digest(text)
+        language = (read.language or "").lower()[:LANGUAGE_LIMIT]
+        near = None
+        relatives = 0
+        if self.settings.near:
+            fields = significant_fields(text, self.settings.fields, {"title": read.title} if read.title else None)
+            near, relatives = simhash(shingles(text)), kin(language, fields)
+        return Fingerprints(
+            text=digest,
+            follow=follow_digest(digest, [link.canonical for link in links]),
+            length=len(text),
+            novelty=novelty(text, address.canonical),
+            simhash=near,
+            kin=relatives,
+            language=language,
+            shape=shape_of(address.canonical),
+            sign=sign_of(read.title, text),
+            partial=partial,
+        )
