@@ -13,9 +13,8 @@ crawl.run()
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +22,8 @@ from typing import Any, TypeVar
 from crawlspace import events
 from crawlspace.app.compose import Injected, OpenCrawl, Plan, open_crawl
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.fleet import Fleet, driven
+from crawlspace.app.loop import run_loop
 from crawlspace.engine.crawl import Crawl as Loop
 from crawlspace.engine.intake import Request
 from crawlspace.engine.page import Handler, Page
@@ -71,7 +72,7 @@ class Crawl:
             settings=load(self.directory.config, os.environ, values=values), follow=follow, watch=watch or _ignore
         )
         self._handlers: dict[str | None, Handler] = {}
-        self._loop: Loop | None = None
+        self._loop: Loop | Fleet | None = None
 
     def handler(self, function: Handler | None = None, *, label: str | None = None) -> Any:
         """Decorate the function that gets each page, or each page whose request carries `label`.
@@ -114,7 +115,7 @@ class Crawl:
             self._loop.stop()
 
     async def _drive(self, crawl: OpenCrawl) -> Ending:
-        async with crawl.engine() as loop:
+        async with driven(crawl) as loop:
             self._loop = loop
             try:
                 return await loop.run()
@@ -128,12 +129,3 @@ class Crawl:
 
 def _ignore(_event: events.Event) -> None:
     """Nobody watches."""
-
-
-def run_loop(main: Callable[[], Coroutine[Any, Any, Returned]]) -> Returned:
-    """Run a coroutine function on the fastest loop there is."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(main())
-    return uvloop.run(main())

@@ -17,13 +17,13 @@ from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.judged import judge_again_if_changed
 from crawlspace.app.rules import RULES, RULES_TEXT, require_rules
-from crawlspace.app.store import Store, open_store
+from crawlspace.app.store import Opened, Store, open_member, open_store, put_right
 from crawlspace.archive.disk import Disk, RealDisk
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock, SystemClock
 from crawlspace.engine.commit import Basket, Committer
 from crawlspace.engine.control import Controller, read_ignored
-from crawlspace.engine.crawl import Crawl, CrawlSettings
+from crawlspace.engine.crawl import Allowance, Crawl, CrawlSettings
 from crawlspace.engine.fingerprints import Fingerprinting
 from crawlspace.engine.intake import Intake, Request
 from crawlspace.engine.page import Handler
@@ -68,6 +68,18 @@ class Plan:
     """Address of a frontier that workers share, at the first start; None: as the directory has it."""
     joins: bool = False
     """Take part in a crawl that others lead: its own settings stay what they are."""
+    member: Member | None = None
+    """This process is one of several that another started, which owns the directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One of several processes that crawl together on one machine."""
+
+    number: int
+    """From 1; 0 is who started them."""
+    allowance: Allowance
+    """Its share of the crawl's budgets."""
 
 
 @dataclass(slots=True)
@@ -92,6 +104,8 @@ class OpenCrawl:
     plan: Plan
     worker: int = 0
     """This process's number among those that share the frontier."""
+    lock: int | None = None
+    """Descriptor of the directory's lock; None in a process that its owner has started."""
 
     async def inject(self, requests: Iterable[Request]) -> Injected:
         """Claim seeds and draw the scope around them; known ones change nothing. Any number, in bounded memory."""
@@ -150,7 +164,9 @@ class OpenCrawl:
         run = _run(self, fetcher)
         controller = self.controller(committer.progress)
         run.held = controller.held
-        loop_settings = CrawlSettings(settings.concurrency, settings.budget, self.worker)
+        member = self.plan.member
+        allowance = None if member is None else member.allowance
+        loop_settings = CrawlSettings(settings.concurrency, settings.budget, self.worker, allowance)
         try:
             yield Crawl(self.frontier, committer, run, loop_settings, controller)
         finally:
@@ -196,39 +212,66 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
     holds past its last settled byte is cut.
     """
     directory.create()
-    with directory.locked():
+    with directory.locked() as lock:
         opened = await open_store(directory, plan.settings.frontier(), plan.clock, plan.frontier)
-        frontier = opened.store
-        try:
-            identity = await _identity(frontier, plan.settings, directory)
+        async with _parts(directory, plan, opened) as crawl:
+            crawl.lock = lock
             directory.write_effective(plan.settings)
-            scope = await _scope(frontier, plan.settings)
-            archive = WarcArchive(
-                directory.archive,
-                plan.settings.archive,
-                plan.clock,
-                crawl=directory.path.resolve().name,
-                worker=opened.worker,
-                software=SOFTWARE,
-                disk=plan.disk,
-                robots="obey" if plan.settings.robots.obey else "ignore",
-            )
-            for repair in archive.recover(await frontier.segments()):
-                plan.watch(events.Warned(str(repair)))
-            await frontier.void_leases()
-            await judge_again_if_changed(frontier, plan.settings)
+            members = await put_right(directory, plan.settings.frontier(), plan.clock)
+            _recover(crawl, await opened.store.segments() | members)
+            await opened.store.void_leases()
+            await judge_again_if_changed(opened.store, plan.settings)
             if opened.shared and not plan.joins:
-                await frontier.note({SETTINGS: as_toml(plan.settings)})
-            follow = await _follow(frontier, plan.follow)
-            intake = Intake(
-                identity, scope, plan.settings.priority, Recent(), follow, plan.settings.robots.meta, plan.score
-            )
-            try:
-                yield OpenCrawl(directory, frontier, archive, identity, intake, plan, opened.worker)
-            finally:
-                await archive.close()
+                await opened.store.note({SETTINGS: as_toml(plan.settings)})
+            yield crawl
+
+
+@asynccontextmanager
+async def join_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[OpenCrawl]:
+    """Take part in a crawl as one of the processes that its directory's owner has started: the plan's member.
+
+    What a process of the same number left behind when it died is put right here.
+    """
+    assert plan.member is not None, "the owner says which one this is"
+    opened = await open_member(directory, plan.settings.frontier(), plan.clock, plan.member.number)
+    async with _parts(directory, plan, opened) as crawl:
+        _recover(crawl, await opened.store.segments(), worker=opened.worker)
+        await opened.store.void_leases()
+        yield crawl
+
+
+def _recover(crawl: OpenCrawl, flushed: dict[str, int], worker: int | None = None) -> None:
+    for repair in crawl.archive.recover(flushed, worker):
+        crawl.plan.watch(events.Warned(str(repair)))
+
+
+@asynccontextmanager
+async def _parts(directory: CrawlDirectory, plan: Plan, opened: Opened) -> AsyncIterator[OpenCrawl]:
+    """What works on an open store; that is closed in the end."""
+    frontier = opened.store
+    try:
+        identity = await _identity(frontier, plan.settings, directory)
+        scope = await _scope(frontier, plan.settings)
+        archive = WarcArchive(
+            directory.archive,
+            plan.settings.archive,
+            plan.clock,
+            crawl=directory.path.resolve().name,
+            worker=opened.worker,
+            software=SOFTWARE,
+            disk=plan.disk,
+            robots="obey" if plan.settings.robots.obey else "ignore",
+        )
+        follow = await _follow(frontier, plan.follow)
+        intake = Intake(
+            identity, scope, plan.settings.priority, Recent(), follow, plan.settings.robots.meta, plan.score
+        )
+        try:
+            yield OpenCrawl(directory, frontier, archive, identity, intake, plan, opened.worker)
         finally:
-            await frontier.close()
+            await archive.close()
+    finally:
+        await frontier.close()
 
 
 async def _identity(frontier: Store, settings: Settings, directory: CrawlDirectory) -> Identity:

@@ -1,7 +1,8 @@
 """The crawl directory: what lies where, and who may write to it.
 
-One process owns it at a time, by a lock that the system drops when the process ends, however it ends. Reading verbs
-need no lock.
+One process owns it at a time, by a lock that the system drops when the process ends, however it ends. Processes that
+the owner starts to help it hold the lock too, so that nobody else comes before the last of them has ended. Reading
+verbs need no lock.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +21,9 @@ from crawlspace.errors import CrawlDirError, CrawlDirInUse, DiskFull
 from crawlspace.settings import FILE, Settings, as_toml
 
 DEFAULT = "crawl"
+ORPHANS_SECONDS = 10.0
+"""Workers whose owner was killed end at once; so long is waited for them."""
+LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +89,25 @@ class CrawlDirectory:
         _replace(self.shared, text)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Own the directory; raises `CrawlDirInUse` when another process does."""
+    def locked(self) -> Iterator[int]:
+        """Own the directory; raises `CrawlDirInUse` when another process does.
+
+        Gives the lock's descriptor, for processes that shall hold it too.
+        """
         lock = self.path / "crawl.lock"
         with _translated(lock):
             handle = lock.open("a+", encoding="utf-8")
         with handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not (_take(handle) or _outlives_its_owner(handle)):
                 raise CrawlDirInUse(
                     f"{self.path} is in use by {_owner(handle)}",
                     hint="wait for it to end, stop it with Ctrl-C, or choose another --dir",
-                ) from None
+                )
             with _translated(lock):
                 handle.truncate(0)
-                handle.write(f"process {os.getpid()}\n")
+                handle.write(f"{_PROCESS}{os.getpid()}\n")
                 handle.flush()
-            yield
+            yield handle.fileno()
 
 
 def _replace(file: Path, text: str) -> None:
@@ -111,9 +117,44 @@ def _replace(file: Path, text: str) -> None:
         new.replace(file)
 
 
+_PROCESS = "process "
+
+
+def _take(handle: IO[str]) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _outlives_its_owner(handle: IO[str]) -> bool:
+    """Whether the lock was only held by workers of an owner that was killed, and is ours now that they have ended."""
+    deadline = time.monotonic() + ORPHANS_SECONDS
+    while not _is_alive(_owner(handle)) and time.monotonic() < deadline:
+        if _take(handle):
+            return True
+        time.sleep(LOOK_SECONDS)
+    return False
+
+
 def _owner(handle: IO[str]) -> str:
     handle.seek(0)
     return handle.readline(100).strip() or "another process"
+
+
+def _is_alive(owner: str) -> bool:
+    """Whether the process of this name runs, as far as one can know."""
+    number = owner.removeprefix(_PROCESS)
+    if number == owner or not number.isdecimal():
+        return True
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 @contextmanager

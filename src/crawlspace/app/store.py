@@ -31,7 +31,7 @@ class Store(Frontier, Ledger, Control, Protocol):
     """What a crawl needs of its store, whatever it is."""
 
     async def void_leases(self, now: int | None = None) -> int:
-        """Give up the leases that this directory held before it was opened; how many."""
+        """Give up the leases that its owner held before it was opened: this directory, or a member; how many."""
         ...
 
     async def segments(self) -> dict[str, int]:
@@ -58,6 +58,8 @@ class _Shared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     address: str
     worker: str
+    members: int = 0
+    """The most processes that have worked together in this directory: each is a worker of its own there."""
 
 
 async def open_store(
@@ -72,6 +74,41 @@ async def open_store(
     kept = _kept(directory, address)
     store = await _postgres().open(_place(address or kept.address), settings, clock, worker=kept.worker)
     return Opened(store, store.worker, shared=True)
+
+
+async def open_member(directory: CrawlDirectory, settings: FrontierSettings, clock: Clock, number: int) -> Opened:
+    """The store for one of the processes that the directory's owner has started, by its number from 1."""
+    if not directory.shared.exists():
+        path = directory.database
+        return Opened(await SqliteFrontier.open_beside(path, settings, clock, worker=number), number)
+    kept = _kept(directory, None)
+    store = await _postgres().open(_place(kept.address), settings, clock, worker=f"{kept.worker}.{number}")
+    return Opened(store, store.worker, shared=True)
+
+
+def note_members(directory: CrawlDirectory, members: int) -> None:
+    """Remember that so many processes work together here, for `put_right` after a crash."""
+    if directory.shared.exists():
+        kept = _read(directory)
+        if members > kept.members:
+            _write(directory, msgspec.structs.replace(kept, members=members))
+
+
+async def put_right(directory: CrawlDirectory, settings: FrontierSettings, clock: Clock) -> dict[str, int]:
+    """Give up what earlier members of this directory held in a shared store; how far their archive files are settled.
+
+    In a store of its own the directory's owner has everybody's leases and files.
+    """
+    settled: dict[str, int] = {}
+    if directory.shared.exists():
+        for number in range(1, _read(directory).members + 1):
+            member = (await open_member(directory, settings, clock, number)).store
+            try:
+                await member.void_leases()
+                settled |= await member.segments()
+            finally:
+                await member.close()
+    return settled
 
 
 async def open_beside(directory: CrawlDirectory, settings: FrontierSettings, clock: Clock) -> Store:
@@ -111,8 +148,12 @@ def _kept(directory: CrawlDirectory, address: str | None) -> _Shared:
         return kept
     assert address is not None, "only a directory that has a shared store is asked without an address"
     kept = _Shared(_place(address).shown, secrets.token_hex(16))
-    directory.write_shared(_SAYS + tomli_w.dumps(msgspec.to_builtins(kept)))
+    _write(directory, kept)
     return kept
+
+
+def _write(directory: CrawlDirectory, kept: _Shared) -> None:
+    directory.write_shared(_SAYS + tomli_w.dumps(msgspec.to_builtins(kept)))
 
 
 def _read(directory: CrawlDirectory) -> _Shared:

@@ -32,16 +32,20 @@ class Repair(NamedTuple):
         return f"the end of the archive file {self.file} was torn by a crash: {what}; nothing stored is lost"
 
 
-def repair_files(disk: Disk, directory: Path, flushed: Mapping[str, int], max_record: int) -> list[Repair]:
-    """Cut the torn tails of all archive files in `directory`; what was cut, by name.
+def repair_files(
+    disk: Disk, directory: Path, flushed: Mapping[str, int], max_record: int, worker: int | None = None
+) -> list[Repair]:
+    """Cut the torn tails of all archive files in `directory`, or of those of one worker; what was cut, by name.
 
     `flushed` is the durable length of each file as the store knows it; 0 for those it does not name. Raises
     `StoreDamaged`, having changed nothing, when a file is gone or shorter than that.
     """
     try:
-        sizes = {name: disk.size(directory / name) for name in disk.names(directory) if FILE_NAME.fullmatch(name)}
+        names = [name for name in disk.names(directory) if FILE_NAME.fullmatch(name) and _is_of(worker, name)]
+        sizes = {name: disk.size(directory / name) for name in names}
         for name, length in sorted(flushed.items()):
-            _require(name, sizes.get(name, 0), length)
+            if _is_of(worker, name):
+                _require(name, sizes.get(name, 0), length)
         grown = [name for name, size in sorted(sizes.items()) if size > flushed.get(name, 0) or not size]
         repairs = [
             Repair(name, sizes[name], _whole(disk, directory / name, (flushed.get(name, 0), sizes[name]), max_record))
@@ -52,6 +56,11 @@ def repair_files(disk: Disk, directory: Path, flushed: Mapping[str, int], max_re
         )
     except OSError as error:
         raise StoreError(f"the archive in {directory} cannot be repaired: {error.strerror or error}") from error
+
+
+def _is_of(worker: int | None, name: str) -> bool:
+    """Whether this worker made the file, by the end of its name."""
+    return worker is None or name.partition(".")[0].endswith(f"-{worker}")
 
 
 def _require(name: str, size: int, length: int) -> None:

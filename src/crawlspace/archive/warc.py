@@ -119,9 +119,12 @@ class WarcArchive:
         """Durable length in bytes of each file written since the start: what the store keeps for `recover`."""
         return self._flushed
 
-    def recover(self, flushed: Mapping[str, int]) -> list[Repair]:
-        """Cut what a crash tore; once, before the first append of any worker. See `repair.repair_files`."""
-        return repair_files(self._disk, self._directory, flushed, self._settings.max_record)
+    def recover(self, flushed: Mapping[str, int], worker: int | None = None) -> list[Repair]:
+        """Cut what a crash tore; once, before the first append of any worker. See `repair.repair_files`.
+
+        With the number of a worker, before the first append of that one; the files of others may grow meanwhile.
+        """
+        return repair_files(self._disk, self._directory, flushed, self._settings.max_record, worker)
 
     async def append(self, capture: Capture) -> Pointer:
         """Write a capture; durable only after the next `flush`, readable then.

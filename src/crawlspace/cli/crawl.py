@@ -15,6 +15,7 @@ import click
 
 from crawlspace.app.compose import Injected, Plan, open_crawl
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.fleet import Fleet, driven
 from crawlspace.app.seeds import read_seeds
 from crawlspace.cli.options import config_file, overrides, run, settings_of
 from crawlspace.cli.progress import Display
@@ -54,6 +55,7 @@ ENDINGS = {
     metavar="URL",
     help="Share the frontier in a PostgreSQL schema with workers: postgresql://user@host/database?schema=name.",
 )
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes that crawl together on this machine.")
 @click.option("--archive", is_flag=True, help="Fetch pictures, style sheets and scripts of the pages too.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only what goes wrong.")
 @config_file
@@ -64,6 +66,7 @@ def command(
     seeds: str | None,
     listed: str | None,
     frontier: str | None,
+    workers: int | None,
     archive: bool,
     quiet: bool,
     config: Path | None,
@@ -72,6 +75,8 @@ def command(
     """Crawl from the given URLs, or go on with the crawl in --dir."""
     if archive:
         overrides = (*ARCHIVE, *overrides)
+    if workers is not None:
+        overrides = (*overrides, f"concurrency.workers={workers}")
     place = CrawlDirectory(directory or _default_directory(urls))
     settings = settings_of(place, config, overrides)
     if not (urls or seeds or listed or place.exists):
@@ -101,7 +106,7 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
         async with open_crawl(place, plan) as crawl:
             _tell_refused(await crawl.inject(requests), display)
             await crawl.require_work()
-            async with crawl.engine() as engine, display.showing(crawl.frontier.counts):
+            async with driven(crawl) as engine, display.showing(crawl.frontier.counts):
                 _obey_signals(engine, display)
                 ending = await engine.run()
             return ending, await crawl.frontier.counts()
@@ -141,7 +146,7 @@ def _tell_refused(injected: Injected, display: Display) -> None:
         display.tell(f"and {more} more seeds refused")
 
 
-def _obey_signals(engine: Crawl, display: Display) -> None:
+def _obey_signals(engine: Crawl | Fleet, display: Display) -> None:
     """The first signal ends cleanly, the second at once: whatever is lost then is fetched again."""
     asked = False
 

@@ -72,7 +72,7 @@ async def reading(path: Path, settings: Settings | None = None) -> AsyncIterator
 
 def run(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     """Run a verb's coroutine."""
-    from crawlspace.api import run_loop
+    from crawlspace.app.loop import run_loop
 
     return run_loop(main)
 

@@ -39,6 +39,10 @@ class ConcurrencySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         default=64, name="global"
     )
     hosts: Annotated[int, Meta(ge=1, le=100_000, description="Hosts visited at once, waiting ones included.")] = 1000
+    workers: Annotated[
+        int,
+        Meta(ge=1, le=256, description="Processes that crawl together; the limits above are those of all together."),
+    ] = 1
 
 
 class BudgetSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -63,12 +67,22 @@ class BudgetSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 @dataclass(frozen=True, slots=True)
+class Allowance:
+    """What one of several processes may use of the budgets that they share."""
+
+    pages: int | None = None
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CrawlSettings:
     """What the loop needs to know; made from the parts' own settings."""
 
     concurrency: ConcurrencySettings
     budget: BudgetSettings
     worker: int = 0
+    allowance: Allowance | None = None
+    """None: what earlier runs left of the budgets is for this process alone."""
 
 
 class Crawl:
@@ -127,7 +141,10 @@ class Crawl:
         return await self._how_it_ended()
 
     async def _open_budgets(self) -> None:
-        budget = self._settings.budget
+        budget, given = self._settings.budget, self._settings.allowance
+        if given is not None:
+            self._run.pages_left, self._bytes_left = given.pages, given.bytes
+            return
         counts = await self._frontier.counts()
         if budget.pages is not None:
             self._run.pages_left = max(0, budget.pages - counts.fetches)

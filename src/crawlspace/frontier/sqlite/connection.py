@@ -19,7 +19,8 @@ MEMORY = ":memory:"
 OLDEST_SQLITE = (3, 37, 0)
 """STRICT tables; RETURNING is older."""
 
-_BUSY_MS = 5_000
+_BUSY_MS = 30_000
+"""Several processes write by turns, and SQLite lets them wait in no order."""
 _CHECKPOINT_PAGES = 4_000
 _STATEMENTS = 256
 _PRIMARY_CODE = 0xFF

@@ -45,9 +45,13 @@ class Losing:
         """Give up leases whose time is over; how many."""
         return self._lose(self._connection.execute(_SQL["expired"], (self._now, LOST_AT_ONCE)).fetchall())
 
-    def live(self) -> int:
-        """Give up leases whatever their time; how many."""
-        return self._lose(self._connection.execute(_SQL["live"], (LOST_AT_ONCE,)).fetchall())
+    def live(self, worker: int = 0) -> int:
+        """Give up leases whatever their time, all or those of one worker; how many."""
+        if worker:
+            rows = self._connection.execute(_SQL["of_worker"], (worker, LOST_AT_ONCE)).fetchall()
+        else:
+            rows = self._connection.execute(_SQL["live"], (LOST_AT_ONCE,)).fetchall()
+        return self._lose(rows)
 
     def _lose(self, leases: list[tuple[int, int]]) -> int:
         alone = len(leases) == 1

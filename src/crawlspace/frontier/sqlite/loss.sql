@@ -6,6 +6,10 @@ SELECT token, hid FROM host WHERE token IS NOT NULL AND lease_until <= ? ORDER B
 -- Leases, whatever their time.
 SELECT token, hid FROM host WHERE token IS NOT NULL ORDER BY lease_until LIMIT ?;
 
+-- name: of_worker
+-- Leases of one worker, whatever their time.
+SELECT token, hid FROM host WHERE token IS NOT NULL AND worker = ? ORDER BY lease_until LIMIT ?;
+
 -- name: suspect
 -- A lease that held this URL was lost: counted when it was the only one, marked when it was not.
 UPDATE queue SET suspect = CASE WHEN ? THEN suspect + 1 ELSE max(suspect, 1) END WHERE hid = ? AND class = ? AND id = ? AND settled IS NOT ? RETURNING suspect;

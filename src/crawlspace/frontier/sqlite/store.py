@@ -58,6 +58,9 @@ from crawlspace.types import (
 
 T = TypeVar("T")
 
+LOOK_AGAIN_MS = 1_000
+"""As long as anything is under way anywhere, one of several processes without work looks again after this time."""
+
 
 class SqliteFrontier:
     """A frontier in one file. Make it with `open`."""
@@ -70,6 +73,7 @@ class SqliteFrontier:
         self._quotas = Quotas(settings.class_quotas)
         self._connected: sqlite3.Connection | None = None
         self._closed = False
+        self._worker = 0
 
     @classmethod
     async def open(
@@ -91,9 +95,15 @@ class SqliteFrontier:
         return await store._opened(store._open_to_read if read_only else store._open)
 
     @classmethod
-    async def open_beside(cls, path: Path | str, settings: FrontierSettings, clock: Clock) -> SqliteFrontier:
-        """Open the store to ask something of it while its owner writes: its format is left as it is."""
+    async def open_beside(
+        cls, path: Path | str, settings: FrontierSettings, clock: Clock, *, worker: int = 0
+    ) -> SqliteFrontier:
+        """Open the store to ask something of it while its owner writes: its format is left as it is.
+
+        With the number of a `worker`, to crawl as one of several processes: what `Wish.worker` should be.
+        """
         store = cls(path, settings, clock, threaded=True)
+        store._worker = worker
         return await store._opened(store._open_beside)
 
     async def _opened(self, way: Callable[[], None]) -> SqliteFrontier:
@@ -135,17 +145,21 @@ class SqliteFrontier:
     async def void_leases(self, now: int | None = None) -> int:
         """Give up every lease at once, as the owner of the crawl directory does at its start; how many.
 
-        Their URLs come back as suspects. Also sets right hosts that wait for a time which only a wrong clock can
-        have written.
+        One of several processes gives up those of its own number. Their URLs come back as suspects. Also sets right
+        hosts that wait for a time which only a wrong clock can have written.
         """
         await self._write(lambda _, at: clamp(self._connection, at), now)
         lost = 0
-        while n := await self._write(lambda book, at: self._losing(book, at).live(), now):
+        while n := await self._write(lambda book, at: self._losing(book, at).live(self._worker), now):
             lost += n
         return lost
 
     async def next_due(self, now: int | None = None) -> int | None:
-        return await self._read(lambda _: next_due(self._connection, self._settings, self._at(now)))
+        """As the port has it; for one of several processes never far ahead, since others may queue something."""
+        due = await self._read(lambda _: next_due(self._connection, self._settings, self._at(now)))
+        if due is None or not self._worker:
+            return due
+        return min(due, self._at(now) + LOOK_AGAIN_MS)
 
     async def counts(self) -> Counts:
         return await self._read(Ledger.counts)
@@ -192,6 +206,9 @@ class SqliteFrontier:
         return await self._write(lambda _, at: control.ask(self._connection, commands, at), now)
 
     async def asked(self, limit: int = 100) -> list[Asked]:
+        """Commands that are not carried out yet: by the owner, so that its workers get none."""
+        if self._worker:
+            return []
         return await self._read(lambda _: control.asked(self._connection, limit))
 
     async def answers(self, numbers: Sequence[int]) -> list[Asked | None]:
