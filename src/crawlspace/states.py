@@ -81,7 +81,7 @@ MOVES: dict[UrlState, dict[Event, UrlState]] = {
     UrlState.DONE: {Event.REVISIT: UrlState.QUEUED},
     UrlState.REDIRECTED: {Event.REVISIT: UrlState.QUEUED},
     UrlState.SKIPPED: {Event.READMIT: UrlState.QUEUED},
-    UrlState.DEAD: {Event.REVIVE: UrlState.QUEUED, Event.DROP: UrlState.SKIPPED},
+    UrlState.DEAD: {Event.REVIVE: UrlState.QUEUED, Event.REVISIT: UrlState.QUEUED, Event.DROP: UrlState.SKIPPED},
 }
 
 TERMINAL = frozenset(UrlState) - {UrlState.QUEUED, UrlState.LEASED}

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, unique
-from typing import NamedTuple
 
 from crawlspace.types.leases import Pace, QueuedUrl
 from crawlspace.types.links import Reason
-
-
-class Pointer(NamedTuple):
-    """Where a capture's response record lies: a file of the archive, and a slice of it that opens by itself."""
-
-    file: str
-    offset: int
-    length: int
+from crawlspace.types.pointers import Pointer
+from crawlspace.types.revisits import Again
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +75,15 @@ class _OfUrl:
 class Finished(_OfUrl):
     """Stored, links claimed in the same call, parsers run: done."""
 
+    again: Again | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged(_OfUrl):
+    """The server says that the page is what it was at an earlier visit, whose capture stays the page's own: done."""
+
+    again: Again | None = None
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessingFailed(_OfUrl):
@@ -93,6 +95,7 @@ class WasRedirect(_OfUrl):
     """The answer sent us elsewhere; the target is among the links of the same call."""
 
     target: str
+    again: Again | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Died(_OfUrl):
-    """Failed for good; `evidence.error` is its class in the dead letters."""
+    """Failed for good, or until the next visit; `evidence.error` is its class in the dead letters."""
+
+    again: Again | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +141,13 @@ class Released:
     hid: int
     pace: Pace
     condemned: str | None = None
+    address: str | None = None
+    """Where the host's name leads to; None when that is not known, or no news."""
+    group_next_at: int = 0
+    """No request to the host's pace group starts before this time."""
 
 
-Settlement = Finished | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died | Released
+Settlement = Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died | Released
 
 
 @unique
