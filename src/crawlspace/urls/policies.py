@@ -241,6 +241,10 @@ class Policy:
             self._known[taken] = rules
         return self._known[taken]
 
+    def is_chosen(self, name: str, choice: str) -> bool:
+        """Whether the rules for some hosts make this choice for this host name, whatever it is."""
+        return any(choice in entry.given for entry in self._entries if entry.matches(name))
+
     def fold_host(self, name: str) -> tuple[str, Rules]:
         """The host name after the host rules, and the rules that hold for its URLs."""
         while True:
