@@ -18,10 +18,13 @@ from crawlspace.types import (
     Claimed,
     Counts,
     DeadLetter,
+    GenerationFigures,
     HostFigures,
     Lease,
+    Plan,
     Pointer,
     Reason,
+    Round,
     Settlement,
     Story,
     Wish,
@@ -64,8 +67,11 @@ class Frontier(Protocol):
         """Put the URLs of expired leases back as suspects; how many leases ended."""
         ...
 
-    async def next_due(self, now: int | None = None) -> int | None:
-        """The earliest time at which `lease` or `reclaim` has something to do; None when never."""
+    async def due_in(self, now: int | None = None) -> int | None:
+        """In how many milliseconds `lease` or `reclaim` has something to do, 0 when it has now; None when never.
+
+        A span, by the store's own clock: a worker whose clock is ahead or behind waits no shorter and no longer.
+        """
         ...
 
     async def counts(self) -> Counts:
@@ -114,6 +120,44 @@ class Ledger(Protocol):
 
     async def unprocessed(self, after: int = 0, limit: int = 100) -> list[Story]:
         """URLs in state stored, by number, from the first above `after`."""
+        ...
+
+
+class Revisits(Protocol):
+    """Visits beyond the first: what was planned, and how earlier ones ended."""
+
+    async def rounds(self, keys: Sequence[bytes]) -> list[list[Round]]:
+        """How the visits of these fingerprints ended that later ones have followed, the first first."""
+        ...
+
+    async def generations(self) -> list[GenerationFigures]:
+        """Each generation in numbers, the first at index 0."""
+        ...
+
+    async def next_visit(self) -> int | None:
+        """When the first next visit is due; None when none is planned."""
+        ...
+
+    async def plan_visits(self, after: int, limit: int, by: Plan) -> int | None:
+        """Give URLs that have ended well their next visit, by number, from the first above `after`.
+
+        The number reached, or None when there was none left. What has an interval keeps it, within the bounds.
+        """
+        ...
+
+
+class Captures(Protocol):
+    """What a crawl knows of where its captures lie."""
+
+    async def originals(self, digests: Sequence[bytes]) -> list[Pointer | None]:
+        """Where a settled page lies whose decoded body has this SHA-256; None when there is none. In order."""
+        ...
+
+    async def relocate(self, joined: Sequence[Joined]) -> None:
+        """Let all that points into files which were joined point into the whole; durable on return.
+
+        Files that no capture is known in are passed over, so that it may be repeated.
+        """
         ...
 
 

@@ -162,7 +162,7 @@ async def lose(store: SqliteFrontier) -> None:
 
 
 async def look(store: SqliteFrontier) -> None:
-    await store.next_due(T0)
+    await store.due_in(T0)
     await store.counts()
     await store.find([address(str(n), f"h{n % 200}.test").key for n in range(100)])
     await store.dead(limit=10)

@@ -114,7 +114,7 @@ def test_a_loss_never_shortens_a_hosts_wait(path: Path) -> None:
         await store.settle([released(lease, T0, delay_ms=100, crawl_delay_ms=30_000)], [], T0)
         await one_lease(store)
         await store.void_leases(T0 + 50)
-        assert await store.next_due(T0 + 50) == T0 + 30_050
+        assert await store.due_in(T0 + 50) == 30_000
 
     play(path, story)
 
@@ -126,7 +126,7 @@ def test_a_clock_that_was_set_back_does_not_shorten_it_either(path: Path) -> Non
         await store.settle([released(lease, T0 + 9_000)], [], T0)
         await one_lease(store, T0 + 9_000)
         await store.void_leases(T0)
-        assert await store.next_due(T0) == T0 + 9_000
+        assert await store.due_in(T0) == 9_000
 
     play(path, story)
 
@@ -186,11 +186,11 @@ def test_a_large_host_is_buried_in_parts(path: Path) -> None:
         await store.settle([released(lease, T0, condemned="host_unreachable")], [], T0)
         assert await states(store) == {"queued": total - BURIED_AT_ONCE, "dead": BURIED_AT_ONCE}
         assert [host.parked for host in await store.hosts()] == ["condemned"]
-        while await store.next_due(T0) == T0:
+        while await store.due_in(T0) == 0:
             assert await store.lease(wish(), T0) == [], "what is about to be buried is not leased"
         assert await states(store) == {"dead": total}
         assert [host.parked for host in await store.hosts()] == [None]
-        assert await store.next_due(T0) is None
+        assert await store.due_in(T0) is None
 
     play(path, story)
 
@@ -200,10 +200,10 @@ def test_a_raised_budget_brings_parked_hosts_back_some_at_a_time(path: Path) -> 
 
     async def spent(store: SqliteFrontier) -> None:
         await store.claim([claim for n in range(hosts) for claim in links(2, f"h{n}.test")], T0)
-        assert await store.next_due(T0) is None
+        assert await store.due_in(T0) is None
 
     async def raised(store: SqliteFrontier) -> None:
-        assert await store.next_due(T0) == T0
+        assert await store.due_in(T0) == 0
         assert len(await store.lease(wish(hosts=hosts), T0)) == DUE_AT_ONCE
         assert len(await store.lease(wish(hosts=hosts), T0)) == hosts - DUE_AT_ONCE
 
@@ -218,7 +218,7 @@ def test_a_lowered_budget_parks_hosts_when_their_turn_comes(path: Path) -> None:
 
     async def short(store: SqliteFrontier) -> None:
         assert await store.lease(wish(), T0) == []
-        assert await store.next_due(T0) is None
+        assert await store.due_in(T0) is None
         assert [(host.parked, host.queued) for host in await store.hosts()] == [("host_budget", 1)]
 
     play(path, ample)
@@ -277,6 +277,6 @@ def test_times_come_from_the_clock_when_none_is_given(path: Path) -> None:
         [story] = await store.find([address("0").key])
         assert story is not None
         assert (story.found_at, story.settled_at) == (T0, T0)
-        assert await store.next_due() is None
+        assert await store.due_in() is None
 
     play(path, story)

@@ -152,7 +152,7 @@ async def count(place: Place) -> dict[str, int]:
     after_settle = await touched(store)
     await store.claim([link(f"new{n}", f"h{n % 10}.test") for n in range(50)], T0)
     after_claim = await touched(store)
-    await store.next_due(T0)
+    await store.due_in(T0)
     after_due = await touched(store)
     await store.close()
     assert len(leases) == 10
@@ -160,7 +160,7 @@ async def count(place: Place) -> dict[str, int]:
         "lease": after_lease - before,
         "settle": after_settle - after_lease,
         "claim": after_claim - after_settle,
-        "next_due": after_due - after_claim,
+        "due_in": after_due - after_claim,
     }
 
 
@@ -179,12 +179,12 @@ async def touched(store: PostgresFrontier) -> int:
     return int(row[0])
 
 
-@pytest.mark.parametrize("call", ["lease", "settle", "claim", "next_due"])
+@pytest.mark.parametrize("call", ["lease", "settle", "claim", "due_in"])
 def test_a_calls_work_does_not_grow_with_the_store(counted: dict[str, dict[str, int]], call: str) -> None:
     assert counted["large"][call] <= 1.5 * counted["small"][call] + 20
 
 
-@pytest.mark.parametrize("call", ["lease", "settle", "claim", "next_due"])
+@pytest.mark.parametrize("call", ["lease", "settle", "claim", "due_in"])
 def test_a_calls_work_does_not_grow_with_the_number_of_shards(counted: dict[str, dict[str, int]], call: str) -> None:
     """A hundred hosts in a thousand shards: nobody looks into the empty ones."""
     assert counted["many"][call] <= 1.5 * counted["small"][call] + 20

@@ -28,7 +28,7 @@ VISIT_MS = 30_000
 URLS_PER_HOST = 300
 IDLE_SECONDS = 3600.0
 RACE_SECONDS = 0.05
-"""Wait when something was due and others had it first, or the store's clock is ahead of ours."""
+"""Wait when something was due and others had it first."""
 _LEASE = "lease"
 
 
@@ -163,12 +163,12 @@ class Crawl:
                 continue
             if await self._lease():
                 continue
-            due = await self._frontier.next_due()
-            if due is None and not self._visits and not self._committer.pending(self._run.basket):
+            due_in = await self._frontier.due_in()
+            if due_in is None and not self._visits and not self._committer.pending(self._run.basket):
                 if await self._controller.finish(lambda: self._run.stopping):
                     continue
                 return
-            await self._wait(due)
+            await self._wait(due_in)
 
     def _budget_is_used(self) -> bool:
         if self._run.pages_left is not None and self._run.pages_left <= 0:
@@ -206,15 +206,14 @@ class Crawl:
             if self._failure is None:
                 raise
 
-    async def _wait(self, due: int | None) -> None:
+    async def _wait(self, due_in: int | None) -> None:
         """Until something was settled, a visit ended, or the frontier has something due."""
         timeout = IDLE_SECONDS
         room = self._settings.concurrency.hosts - len(self._visits)
-        if due is not None and room > 0:
-            left = (due - self._run.clock.now()) / 1000
-            if left <= 0 and await self._sweeper.once():
+        if due_in is not None and room > 0:
+            if due_in == 0 and await self._sweeper.once():
                 return
-            timeout = min(timeout, left if left > 0 else RACE_SECONDS)
+            timeout = min(timeout, due_in / 1000 or RACE_SECONDS)
         try:
             async with asyncio.timeout(timeout):
                 await self._committer.progress.wait()

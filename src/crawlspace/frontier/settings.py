@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum, unique
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+
+from crawlspace.policy.groups import Grouping, GroupSettings
 
 CLASSES = 10
 """Front classes: 0 leaves first."""
@@ -60,7 +63,26 @@ class FrontierSettings(StoreSettings, frozen=True, forbid_unknown_fields=True, k
     """Requests for a host of a seed; then it is parked. None: no limit."""
     delay_ms: int = 1000
     """Milliseconds between requests to a host that was never visited."""
+    hosts_per_domain: _Count | None = None
+    """Hosts of one registrable domain, those of seeds apart; further ones are refused. None: no limit."""
+    hosts_per_address: _Count | None = None
+    """Hosts at one address, those of seeds apart; further ones are parked. None: no limit."""
+    group: GroupSettings = msgspec.field(default_factory=GroupSettings)
+    """Hosts that share a clock."""
+    revisits: bool = False
+    """Whether URLs whose next visit is due are queued again."""
+    waits_for_visits: bool = False
+    """Whether a crawl with nothing else to do waits for the next visit that comes due."""
 
     def pages(self, seed: bool) -> int | None:
         """The page budget of a host."""
         return self.pages_per_seed_host if seed else self.pages_per_host
+
+    def grouping(self) -> Grouping:
+        """The pace groups of hosts; raises `ConfigError` for a pattern that cannot be read."""
+        return _grouping(self.group)
+
+
+@lru_cache(maxsize=16)
+def _grouping(settings: GroupSettings) -> Grouping:
+    return Grouping.of(settings)

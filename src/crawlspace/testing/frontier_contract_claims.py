@@ -169,7 +169,7 @@ class ClaimSuite(FrontierSuite):
             assert gone is None
             assert await store.hosts() == []
             assert await store.lease(wish(), T0) == []
-            assert await store.next_due(T0) is None
+            assert await store.due_in(T0) is None
             assert await store.claim([link("4")], T0) == [Claimed.NEW]
 
         self.play(story, FrontierSettings(refusals_kept=3))

@@ -141,9 +141,9 @@ class ControlContract:
         async def story(store: ControlledStore) -> None:
             await store.claim([link("x")], T0)
             await store.hold([A], Hold.PAUSED)
-            assert await store.next_due(T0) is None
+            assert await store.due_in(T0) is None
             await store.hold([A], None)
-            assert await store.next_due(T0) is not None
+            assert await store.due_in(T0) is not None
 
         self.play(story)
 
@@ -156,10 +156,10 @@ class ControlContract:
             assert await store.lease(wish(), T0) == []
             assert await states(store) == {"queued": 1, "leased": 2}, "nothing is taken from a worker's hands"
             await store.settle([retry(lease, later, T0 + 9), finished(lease, held), released(lease)], [], T0)
-            assert await store.next_due(T0) == T0
+            assert await store.due_in(T0) == 0
             assert await store.lease(wish(), T0) == []
             assert await states(store) == {"done": 1, "skipped": 2}
-            assert await store.next_due(T0) is None
+            assert await store.due_in(T0) is None
             await store.claim([link("new")], T0)
             [told] = await store.find([address("new").key])
             assert told is not None

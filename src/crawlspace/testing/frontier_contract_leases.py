@@ -133,16 +133,16 @@ class LeaseSuite(FrontierSuite):
     def test_a_host_rests_until_its_next_time(self) -> None:
         async def story(store: Store) -> None:
             await store.claim(links(3), T0)
-            assert await store.next_due(T0) is not None
+            assert await store.due_in(T0) is not None
             lease = await one_lease(store, urls_per_host=1)
-            assert await store.next_due(T0) == T0 + TTL
+            assert await store.due_in(T0) == TTL
             clock = Pace(T0 + 5_000, delay_ms=5_000, crawl_delay_ms=4_000, failures=2, slowed=1)
             await store.settle([finished(lease, lease.urls[0])], [], T0)
             answer = await store.settle(
                 [released(lease, T0 + 5_000, delay_ms=5_000, crawl_delay_ms=4_000, failures=2, slowed=1)], [], T0
             )
             assert answer == [Answer.SETTLED]
-            assert await store.next_due(T0) == T0 + 5_000
+            assert await store.due_in(T0) == 5_000
             assert await store.lease(wish(), T0 + 4_999) == []
             lease = await one_lease(store, T0 + 5_000)
             assert lease.host.pace == clock
@@ -244,7 +244,7 @@ class LeaseSuite(FrontierSuite):
             lease = await one_lease(store)
             assert await store.renew([lease.token], TTL, T0 + TTL - 1) == [True]
             assert await store.reclaim(T0 + TTL) == 0
-            assert await store.next_due(T0 + TTL) == T0 + TTL - 1 + TTL
+            assert await store.due_in(T0 + TTL) == TTL - 1
             await spend(store, lease, T0 + TTL)
             assert await store.renew([lease.token, 999], TTL, T0 + TTL) == [False, False]
 
@@ -257,7 +257,7 @@ class LeaseSuite(FrontierSuite):
             assert await states(store) == {"queued": 2, "done": 8}
             figures = {host.name: (host.fetched, host.queued, host.parked) for host in await store.hosts()}
             assert figures == {"a.test": (3, 2, "host_budget"), "seed.test": (5, 0, None)}
-            assert await store.next_due(T0) is None
+            assert await store.due_in(T0) is None
 
         self.play(story, FrontierSettings(pages_per_host=3))
 
@@ -274,7 +274,7 @@ class LeaseSuite(FrontierSuite):
             await store.claim(links(4), T0)
             await end_all(store)
             await store.claim([link("0", seed_host=True)], T0)
-            assert await store.next_due(T0) is not None
+            assert await store.due_in(T0) is not None
             await end_all(store)
             assert await states(store) == {"done": 4}
 

@@ -29,7 +29,7 @@ class LedgerSuite(FrontierSuite):
         async def story(store: Store) -> None:
             assert await states(store) == {}
             assert await store.lease(wish(), T0) == []
-            assert await store.next_due(T0) is None
+            assert await store.due_in(T0) is None
             assert await store.reclaim(T0) == 0
             assert (await store.dead(), await store.hosts(), await store.unprocessed()) == ([], [], [])
             assert await store.find([address("x").key]) == [None]

@@ -173,7 +173,7 @@ class SettlementSuite(FrontierSuite):
             lease = await one_lease(store)
             await store.settle([retry(lease, lease.urls[0], T0 + 7_000), released(lease, T0 + 1_000)], [], T0)
             assert await states(store) == {"queued": 1}
-            assert await store.next_due(T0) == T0 + 7_000
+            assert await store.due_in(T0) == 7_000
             [told] = await store.find([address("0").key])
             assert told is not None
             assert (told.due, told.attempts) == (T0 + 7_000, 1)

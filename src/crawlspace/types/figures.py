@@ -83,6 +83,11 @@ class Story:
     meta: str | None = None
     history: tuple[Attempt, ...] = ()
     generation: int = 0
+    next_visit: int | None = None
+    """When it is due again; None: never, or it waits already."""
+    interval_ms: int | None = None
+    changed: bool | None = None
+    """Whether its last visit found something new; None: there was nothing to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,14 @@ class HostFigures:
     dead: int
     pace: Pace
     parked: str | None = None
-    """Why it is not visited although it has URLs: `host_budget`, `condemned`, `paused` or `blocked`."""
+    """Why it is not visited although it has URLs: `host_budget`, `condemned`, `paused` or `blocked`, `group` while it
+    waits for its pace group, `address_hosts` where too many hosts have its address."""
     discovered: int = 0
     duplicates: int = 0
     alarm: str | None = None
+    address: str | None = None
+    """Where its name leads to, as far as that is known."""
+    group: str | None = None
+    """The pace group whose turn it has or waits for, or had last."""
+    group_next_at: int = 0
+    """No request to that group starts before this time."""

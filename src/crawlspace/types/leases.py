@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from crawlspace.types.identity import RequestSpec
 from crawlspace.types.links import Relation
+from crawlspace.types.revisits import Before
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class QueuedUrl:
     suspect: int = 0
     """How often a lease that held this URL was lost."""
     generation: int = 0
+    before: Before | None = None
+    """What earlier visits found; None at the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,10 @@ class LeasedHost:
     pace: Pace
     fetched: int = 0
     """Requests settled so far: what budgets count."""
+    group: str | None = None
+    """The pace group whose turn it has; None when it shares its clock with nobody, or its address is to be found out."""
+    address: str | None = None
+    """Where its name leads to, as far as that was told."""
 
 
 @dataclass(frozen=True, slots=True)

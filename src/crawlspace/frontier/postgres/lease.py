@@ -2,24 +2,29 @@
 
 A host is due when it is ready, free, and its time has come. Two passes choose: the first gives each front class its
 quota, so that no class starves; the second fills up in class order. Within a host the order is class, then arrival.
-Hosts that somebody else holds at this moment are passed over: they are his, or soon free.
+Hosts that somebody else holds at this moment are passed over: they are his, or soon free. Hosts that get no turn of
+their pace group make room for others, which a further round chooses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, takewhile
 from typing import NamedTuple
 
-from crawlspace.frontier.postgres.columns import lists, numbers
+from crawlspace.frontier.postgres import revisit
+from crawlspace.frontier.postgres.columns import lists, numbers, texts
+from crawlspace.frontier.postgres.groups import Asking, admit
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.postgres.urls import Urls
+from crawlspace.frontier.postgres.urls import Named, Urls
 from crawlspace.frontier.settings import CLASSES
-from crawlspace.frontier.sqlite.lease import Quotas
+from crawlspace.frontier.sqlite.lease import ROUNDS, Quotas
 from crawlspace.frontier.sqlite.rows import Waiting, pace, queued_url
+from crawlspace.policy.groups import PaceGroup
 from crawlspace.states import Event, UrlState
-from crawlspace.types import Lease, LeasedHost, Pace, Wish
+from crawlspace.types import Before, Lease, LeasedHost, Pace, QueuedUrl, Wish
 
 _SQL = queries("lease.sql")
 
@@ -42,40 +47,75 @@ class _Due(NamedTuple):
     slowed: int
     latency_ms: int
     front_class: int
+    address: str | None
+
+
+class _Admitted(NamedTuple):
+    """A host that gets a lease, of so many URLs at most."""
+
+    host: _Due
+    group: PaceGroup | None
+    most: int
 
 
 class _Grant(NamedTuple):
     host: _Due
+    group: PaceGroup | None
     urls: list[Waiting]
 
 
 async def lease(transaction: Transaction, wish: Wish, quotas: Quotas) -> list[Lease]:
     """Hold due hosts, and give each with its best URLs to the worker."""
-    due = await _choose(transaction, wish.hosts, quotas)
-    if not due:
-        return []
-    best = await _best(transaction, due, wish)
-    grants = [_Grant(host, best[host.hid]) for host in due if best.get(host.hid)]
-    spent = [host.hid for host in due if host.hid not in best]
+    leases: list[Lease] = []
+    looked: list[int] = []
+    for number in range(ROUNDS):
+        wanted = wish.hosts - len(leases)
+        due = await _choose(transaction, wanted, quotas, looked)
+        looked += (host.hid for host in due)
+        admitted = await _admit(transaction, due, wish, meet=number == 0)
+        leases += await _grant(transaction, await _best(transaction, admitted), wish)
+        if len(due) < wanted or len(admitted) == len(due):
+            break
+    return leases
+
+
+async def _admit(transaction: Transaction, due: Sequence[_Due], wish: Wish, *, meet: bool) -> list[_Admitted]:
+    """Those with a page left and a turn of their group; in a group the longest waiting, whatever its class."""
+    grouping = transaction.settings.grouping()
+    groups = {host.hid: grouping.group(host.name, host.address) for host in due}
+    most = {host.hid: _most(transaction, host, groups[host.hid], wish) for host in due}
+    spent = [hid for hid, urls in most.items() if urls <= 0]
     if spent:
         await transaction.run(_SQL["park"], **_columns(transaction, spent))
-    return await _grant(transaction, grants, wish) if grants else []
+    asking = [
+        Asking(host.hid, group)
+        for host in sorted(due, key=lambda host: host.next_at)
+        if most[host.hid] > 0 and (group := groups[host.hid]) is not None
+    ]
+    got = await admit(transaction, asking, wish.worker, meet=meet)
+    return [
+        _Admitted(host, groups[host.hid], most[host.hid])
+        for host in due
+        if most[host.hid] > 0 and (groups[host.hid] is None or host.hid in got)
+    ]
 
 
-async def _choose(transaction: Transaction, hosts: int, quotas: Quotas) -> list[_Due]:
+async def _choose(transaction: Transaction, hosts: int, quotas: Quotas, before: Sequence[int]) -> list[_Due]:
     asked: dict[int, int] = {}
     left = hosts
     for front_class, share in quotas.turn(hosts):
         asked[front_class] = min(share, left)
         left -= asked[front_class]
-    taken = await _due(transaction, {each: most for each, most in asked.items() if most}, (), hosts)
+    taken = await _due(transaction, {each: most for each, most in asked.items() if most}, before, hosts)
     for front_class, most in asked.items():
         got = sum(host.front_class == front_class for host in taken)
         quotas.took(front_class, got)
         if got < most:
             quotas.is_empty(front_class)
     left = hosts - len(taken)
-    taken += await _due(transaction, dict.fromkeys(range(CLASSES), left), [host.hid for host in taken], left)
+    taken += await _due(
+        transaction, dict.fromkeys(range(CLASSES), left), [*before, *(host.hid for host in taken)], left
+    )
     return sorted(taken, key=lambda host: (host.front_class, host.next_at, host.hid))
 
 
@@ -93,26 +133,28 @@ async def _due(transaction: Transaction, most: dict[int, int], taken: Iterable[i
     return list(map(_Due._make, rows))
 
 
-async def _best(transaction: Transaction, due: Sequence[_Due], wish: Wish) -> dict[int, list[Waiting]]:
-    """What each host may give: what fits into the visit and the budget; a suspect goes alone."""
-    fits = {host.hid: fit for host in due if (fit := _fit(transaction, host, wish)) > 0}
-    if not fits:
-        return {}
-    hids = sorted(fits)
+async def _best(transaction: Transaction, admitted: Sequence[_Admitted]) -> list[_Grant]:
+    """The first URLs of each host; a suspect goes alone."""
+    if not admitted:
+        return []
     rows = await transaction.rows(
-        _SQL["best"], **_columns(transaction, hids), most=numbers(fits[hid] for hid in hids)
+        _SQL["best"],
+        **_columns(transaction, [one.host.hid for one in admitted]),
+        most=numbers(one.most for one in admitted),
     )
     queues = groupby(map(Waiting._make, rows), key=lambda row: row.hid)
-    return {hid: _alone_if_suspect(list(urls)) for hid, urls in queues}
+    urls = {hid: _alone_if_suspect(list(queue)) for hid, queue in queues}
+    return [_Grant(one.host, one.group, urls[one.host.hid]) for one in admitted]
 
 
-def _fit(transaction: Transaction, host: _Due, wish: Wish) -> int:
+def _most(transaction: Transaction, host: _Due, group: PaceGroup | None, wish: Wish) -> int:
+    """How many URLs fit into the visit and the budget."""
     budget = transaction.settings.pages(host.seed)
     left = wish.urls_per_host if budget is None else min(wish.urls_per_host, budget - host.fetched)
-    if left <= 0:
-        return 0
     clock = _pace(transaction, host)
     delay = max(clock.delay_ms, clock.crawl_delay_ms or 0)
+    if group is not None:
+        delay = max(delay, group.delay_ms * group.concurrency)
     return left if delay == 0 else min(left, max(1, wish.visit_ms // delay))
 
 
@@ -123,6 +165,8 @@ def _alone_if_suspect(urls: list[Waiting]) -> list[Waiting]:
 
 
 async def _grant(transaction: Transaction, grants: Sequence[_Grant], wish: Wish) -> list[Lease]:
+    if not grants:
+        return []
     until = transaction.now + wish.ttl_ms
     tokens = await Urls(transaction).tokens(len(grants))
     columns = _columns(transaction, [grant.host.hid for grant in grants]) | {"token": numbers(tokens)}
@@ -137,17 +181,30 @@ async def _grant(transaction: Transaction, grants: Sequence[_Grant], wish: Wish)
         until=until,
         worker=wish.worker,
         urls=numbers(len(grant.urls) for grant in grants),
+        pace_group=texts(_name(grant.group) for grant in grants),
         **columns,
     )
     transaction.book.move(UrlState.QUEUED, Event.LEASE, sum(len(grant.urls) for grant in grants))
+    again = [Named(row.hid, row.id) for grant in grants for row in grant.urls if row.generation]
+    seen = await revisit.known(transaction, again)
     return [
-        Lease(token, _leased(transaction, grant.host), tuple(map(queued_url, grant.urls)), until)
+        Lease(token, _leased(transaction, grant), tuple(_given(row, seen) for row in grant.urls), until)
         for token, grant in zip(tokens, grants, strict=True)
     ]
 
 
-def _leased(transaction: Transaction, host: _Due) -> LeasedHost:
-    return LeasedHost(host.hid, host.name, _pace(transaction, host), host.fetched)
+def _given(row: Waiting, seen: Mapping[int, Before | None]) -> QueuedUrl:
+    url = queued_url(row)
+    return replace(url, before=seen.get(row.id)) if row.generation else url
+
+
+def _leased(transaction: Transaction, grant: _Grant) -> LeasedHost:
+    host = grant.host
+    return LeasedHost(host.hid, host.name, _pace(transaction, host), host.fetched, _name(grant.group), host.address)
+
+
+def _name(group: PaceGroup | None) -> str | None:
+    return None if group is None else group.name
 
 
 def _pace(transaction: Transaction, host: _Due) -> Pace:
@@ -166,9 +223,12 @@ async def renew(transaction: Transaction, tokens: Sequence[int], ttl_ms: int) ->
     return [token in live for token in tokens]
 
 
-async def next_due(transaction: Transaction) -> int | None:
+async def next_due(transaction: Transaction, worker: int) -> int | None:
     """The earliest time at which there is something to lease or to reclaim; `now` when rows wait to be moved."""
-    [(due,)] = await transaction.rows(_SQL["next_due"], **budgets(transaction))
+    [(due,)] = await transaction.rows(_SQL["next_due"], worker=worker, **budgets(transaction))
+    if due != AT_ONCE and transaction.settings.waits_for_visits:
+        visit = await revisit.next_visit(transaction)
+        due = min((time for time in (due, visit) if time is not None), default=None)
     return transaction.now if due == AT_ONCE else due
 
 

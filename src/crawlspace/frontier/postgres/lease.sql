@@ -2,7 +2,7 @@
 -- Hold free hosts that may be visited now: of each class at most so many, the longest waiting first, in the order of
 -- the list, until there are enough. Those that somebody else holds are passed over.
 SELECT h.hid, h.name, h.seed, h.fetched, h.next_at, h.delay_ms, h.crawl_delay_ms, h.failures, h.slowed,
-  h.latency_ms, h.class
+  h.latency_ms, h.class, h.address
 FROM unnest(%(class)s::smallint[], %(most)s::integer[]) AS k (class, most)
 CROSS JOIN LATERAL (
   SELECT * FROM host h
@@ -30,10 +30,11 @@ FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[], %(token)s::bigint[], %(cla
   AS k (shard, hid, token, classes, ids);
 
 -- name: occupy
--- A worker takes hosts.
-UPDATE host h SET token = k.token, lease_until = %(until)s, worker = %(worker)s, n_leased = k.urls
-FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[], %(token)s::bigint[], %(urls)s::integer[])
-  AS k (shard, hid, token, urls)
+-- A worker takes hosts, and turns of their groups.
+UPDATE host h SET
+  token = k.token, lease_until = %(until)s, worker = %(worker)s, n_leased = k.urls, pace_group = k.pace_group
+FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[], %(token)s::bigint[], %(urls)s::integer[], %(pace_group)s::text[])
+  AS k (shard, hid, token, urls, pace_group)
 WHERE h.shard = k.shard AND h.hid = k.hid;
 
 -- name: park
@@ -61,6 +62,10 @@ SELECT least(
     SELECT h.next_at FROM host h WHERE h.class = c.class AND h.ready AND h.token IS NULL ORDER BY h.next_at LIMIT 1
   ) AS f),
   (SELECT d.due_at FROM delayed d ORDER BY d.due_at LIMIT 1),
+  (SELECT g.next_at FROM pace_group g WHERE g.wanted AND NOT EXISTS (
+     SELECT FROM host h WHERE h.pace_group = g.name AND h.token IS NOT NULL AND h.pace_group IS NOT NULL
+       AND h.worker IS DISTINCT FROM %(worker)s
+   ) ORDER BY g.next_at LIMIT 1),
   (SELECT h.lease_until FROM host h WHERE h.token IS NOT NULL ORDER BY h.lease_until LIMIT 1),
   (SELECT -1 FROM host h WHERE h.emptying AND h.token IS NULL LIMIT 1),
   (SELECT -1 FROM host h WHERE h.parked = 'host_budget' AND NOT h.seed AND h.spent < %(pages)s AND h.fetched < %(pages)s

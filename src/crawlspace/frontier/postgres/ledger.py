@@ -7,7 +7,7 @@ the store, so that an answer of several reads is of one moment.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from crawlspace.errors import UsageError
 from crawlspace.exchange import RobotsFile, RobotsVerdict
@@ -18,7 +18,7 @@ from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Named, Place, Urls
 from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, dead_letter, evidence, history, pace, relation
+from crawlspace.frontier.sqlite.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
 from crawlspace.states import UrlState
 from crawlspace.types import Counts, DeadLetter, HostFigures, Reason, Story, host_id
 
@@ -97,7 +97,7 @@ class Ledger:
 
     async def hosts(self, after: str, limit: int) -> list[HostFigures]:
         rows = await self._transaction.rows(_SQL["hosts"], after=text(after), limit=limit)
-        return [self._figures(*row) for row in rows]
+        return [host_figures(row, self._transaction.settings.delay_ms) for row in rows]
 
     async def unprocessed(self, after: int, limit: int) -> list[Story]:
         rows = await self._transaction.rows(_SQL["stored"], after=after, limit=limit)
@@ -156,22 +156,6 @@ class Ledger:
         rows = await self._transaction.rows(_SQL["hosts_of"], shard=shards, hid=numbers(hids))
         return {hid: _HostNow(name, next_at) for hid, name, next_at in rows}
 
-    def _figures(self, name: str, *rest: Any) -> HostFigures:
-        queued, leased, fetched, done, dead, parked, discovered, duplicates, alarm, *clock = rest
-        return HostFigures(
-            name=name,
-            queued=queued,
-            leased=leased,
-            fetched=fetched,
-            done=done,
-            dead=dead,
-            pace=pace(tuple(clock), self._transaction.settings.delay_ms),
-            parked=parked,
-            discovered=discovered,
-            duplicates=duplicates,
-            alarm=alarm,
-        )
-
 
 def _waiting_story(place: Place, host: _HostNow, parent: str | None) -> Story:
     row = place.row
@@ -221,4 +205,7 @@ def _ended_story(
         meta=row.meta,
         history=() if row.history is None else history(row.history),
         generation=row.generation,
+        next_visit=end.next_visit,
+        interval_ms=end.interval_ms,
+        changed=None if end.changed is None else bool(end.changed),
     )

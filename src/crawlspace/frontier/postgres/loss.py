@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from crawlspace.frontier.postgres import groups
 from crawlspace.frontier.postgres.columns import numbers
 from crawlspace.frontier.postgres.hosts import drop_leases, given, hold
 from crawlspace.frontier.postgres.sessions import queries
@@ -36,7 +37,9 @@ async def void(transaction: Transaction, worker: int) -> int:
 
 async def clamp(transaction: Transaction) -> None:
     """Let no host wait for a time that only a wrong clock can have written."""
-    await transaction.run(_SQL["clamp"], bound=transaction.now + LONGEST_WAIT_MS)
+    bound = transaction.now + LONGEST_WAIT_MS
+    await transaction.run(_SQL["clamp"], bound=bound)
+    await groups.clamp(transaction, bound)
 
 
 async def _lose(transaction: Transaction, leases: Mapping[int, int]) -> int:
@@ -47,6 +50,7 @@ async def _lose(transaction: Transaction, leases: Mapping[int, int]) -> int:
     await transaction.write_hosts()
     await drop_leases(transaction, leases)
     hids = sorted(leases.values())
+    await groups.give_up(transaction, hids)
     await transaction.run(
         _SQL["free"],
         shard=numbers(map(transaction.shards.of, hids)),

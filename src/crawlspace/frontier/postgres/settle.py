@@ -12,13 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from crawlspace.frontier.postgres import groups
 from crawlspace.frontier.postgres.claim import Claiming
 from crawlspace.frontier.postgres.columns import keys, numbers, texts
 from crawlspace.frontier.postgres.condemned import condemn
 from crawlspace.frontier.postgres.hosts import HeldHost, drop_leases, given, hold
+from crawlspace.frontier.postgres.revisit import visits
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Ended, Named, Place, Taking, Urls
+from crawlspace.frontier.rounds import Visited, last_done, planned, unchanged
 from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, PAGES
 from crawlspace.frontier.sqlite.rows import Ending, Waiting, detail_column, ending, with_attempt
 from crawlspace.states import Event, UrlState, advance
@@ -34,6 +37,7 @@ from crawlspace.types import (
     Released,
     RetryAt,
     Settlement,
+    Unchanged,
     WasRedirect,
 )
 
@@ -43,10 +47,11 @@ _DIGEST_BYTES = 16
 _NOTHING = hashlib.sha256(b"").digest()
 _UNNAMED = "unknown"
 
-_OfUrl = Finished | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died
+_OfUrl = Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died
 
 _EVENTS: dict[type[_OfUrl], Event] = {
     Finished: Event.FINISH,
+    Unchanged: Event.FINISH,
     ProcessingFailed: Event.FAIL_PROCESSING,
     WasRedirect: Event.REDIRECT,
     Moved: Event.MOVE,
@@ -109,6 +114,8 @@ class _Settling:
         self._places: dict[int, Place] = {}
         self._ended: dict[int, Ended] = {}
         self._segments: dict[str, int] = {}
+        self._earlier: dict[int, list[Visited]] = {}
+        """Earlier visits of the URLs that are as they were."""
         self._owners: dict[bytes, int] = {}
         self._made: dict[int, tuple[UrlState, int]] = {}
         """What this batch has made of URLs: state, and the token that did it."""
@@ -121,6 +128,9 @@ class _Settling:
         spent = [one for one in self._live() if one.url.id in self._taken]
         self._owners = await self._own(spent)
         self._segments = await self._reach(spent)
+        self._earlier = await visits(
+            self._transaction, [Named(one.hid, one.url.id) for one in spent if isinstance(one, Unchanged)]
+        )
         answers = [self._one(settlement) for settlement in self._settlements]
         await self._write()
         return answers
@@ -252,10 +262,13 @@ class _Settling:
         match settlement:
             case Finished():
                 self._finish(settlement, row, state)
+            case Unchanged():
+                self._stay(settlement, row, state)
             case ProcessingFailed():
                 self._end(row, self._named(settlement, state))
             case WasRedirect():
-                self._end(row, self._ending(settlement, state)._replace(target=settlement.target))
+                end = self._ending(settlement, state)._replace(target=settlement.target)
+                self._end(row, planned(end, settlement.again, self._transaction.now))
             case Moved():
                 moved = row._replace(url=settlement.target, hops=row.hops + 1, settled=settlement.token)
                 self._writes.queued.append(moved)
@@ -265,7 +278,7 @@ class _Settling:
             case Refused():
                 self._refuse(settlement, row, state)
             case Died():
-                self._end(row, self._named(settlement, state))
+                self._end(row, planned(self._named(settlement, state), settlement.again, self._transaction.now))
                 self._book.host(row.hid).dead += 1
             case _:  # pragma: no cover
                 assert_never(settlement)
@@ -280,7 +293,18 @@ class _Settling:
                 self._book.add(DUPLICATES, 1)
                 self._book.host(row.hid).duplicates += 1
                 end = end._replace(copy_of=first)
-        self._end(row, end)
+        self._end(row, planned(end, settlement.again, self._transaction.now))
+        self._book.host(row.hid).done += 1
+
+    def _stay(self, settlement: Unchanged, row: Waiting, state: UrlState) -> None:
+        """Done with the capture and the content of an earlier visit."""
+        end = unchanged(self._ending(settlement, state), last_done(self._earlier.get(row.id, ())))
+        if end.status is not None and 200 <= end.status < 300:
+            self._book.add(PAGES, 1)
+        if end.copy_of is not None:
+            self._book.add(DUPLICATES, 1)
+            self._book.host(row.hid).duplicates += 1
+        self._end(row, planned(end, settlement.again, self._transaction.now))
         self._book.host(row.hid).done += 1
 
     def _retry(self, settlement: RetryAt, row: Waiting) -> None:
@@ -303,7 +327,9 @@ class _Settling:
         end = self._ending(settlement, state)
         return end if end.reason else end._replace(reason=_UNNAMED)
 
-    def _ending(self, settlement: Finished | ProcessingFailed | WasRedirect | Died, state: UrlState) -> Ending:
+    def _ending(
+        self, settlement: Finished | Unchanged | ProcessingFailed | WasRedirect | Died, state: UrlState
+    ) -> Ending:
         evidence = settlement.evidence
         segment = None if evidence.pointer is None else self._segments[evidence.pointer.file]
         return ending(evidence, state, self._transaction.now, settlement.token, segment)
@@ -347,6 +373,8 @@ class _Settling:
         if not released:
             return
         clocks = [settlement.pace for settlement in released]
+        turns = {settlement.hid: settlement.group_next_at for settlement in released}
+        await groups.give_back(self._transaction, turns)
         await drop_leases(self._transaction, {settlement.token: settlement.hid for settlement in released})
         await self._transaction.run(
             _SQL["release"],
@@ -359,6 +387,7 @@ class _Settling:
             failures=numbers(clock.failures for clock in clocks),
             slowed=numbers(clock.slowed for clock in clocks),
             latency_ms=numbers(clock.latency_ms for clock in clocks),
+            address=texts(settlement.address for settlement in released),
         )
 
 

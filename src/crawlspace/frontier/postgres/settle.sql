@@ -28,13 +28,13 @@ RETURNING s.name, s.id;
 UPDATE host h SET
   token = NULL, lease_until = NULL, worker = NULL, n_leased = 0, released = k.token,
   next_at = k.next_at, delay_ms = k.delay_ms, crawl_delay_ms = k.crawl_delay_ms, failures = k.failures,
-  slowed = k.slowed, latency_ms = k.latency_ms,
+  slowed = k.slowed, latency_ms = k.latency_ms, address = coalesce(k.address, h.address),
   class = coalesce((
     SELECT q.class FROM queue q WHERE q.shard = h.shard AND q.hid = h.hid ORDER BY q.class, q.id LIMIT 1
   ), h.class)
 FROM unnest(
   %(shard)s::smallint[], %(hid)s::bigint[], %(token)s::bigint[], %(next_at)s::bigint[], %(delay_ms)s::bigint[],
   %(crawl_delay_ms)s::bigint[], %(failures)s::integer[], %(slowed)s::integer[],
-  %(latency_ms)s::integer[]
-) AS k (shard, hid, token, next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms)
+  %(latency_ms)s::integer[], %(address)s::text[]
+) AS k (shard, hid, token, next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms, address)
 WHERE h.shard = k.shard AND h.hid = k.hid;

@@ -16,7 +16,7 @@ from typing import TypeVar
 from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
-from crawlspace.frontier.postgres import control
+from crawlspace.frontier.postgres import captures, control, revisit
 from crawlspace.frontier.postgres.audit import contradictions
 from crawlspace.frontier.postgres.book import Book
 from crawlspace.frontier.postgres.claim import claim
@@ -41,11 +41,16 @@ from crawlspace.types import (
     Claimed,
     Counts,
     DeadLetter,
+    GenerationFigures,
     HostFigures,
+    Joined,
     Lease,
+    Plan,
+    Pointer,
     Reason,
     Released,
     RetryAt,
+    Round,
     Settlement,
     Story,
     Wish,
@@ -82,6 +87,8 @@ class PostgresFrontier:
         self._quotas = Quotas(settings.class_quotas)
         self._slot = os.getpid()
         self._closed = False
+        self._asking = NOBODY
+        """The worker that asked for leases last."""
         self.worker = NOBODY
         """This worker's number: what `Wish.worker` should be."""
 
@@ -135,7 +142,8 @@ class PostgresFrontier:
 
     async def lease(self, wish: Wish, now: int | None = None) -> list[Lease]:
         async def work(transaction: Transaction, time: _Time) -> list[Lease]:
-            await wake(transaction)
+            self._asking = wish.worker
+            await wake(transaction, wish.worker)
             return [_theirs(each, time) for each in await lease(transaction, wish, self._quotas)]
 
         return await self._timed(work, now)
@@ -166,16 +174,17 @@ class PostgresFrontier:
             lost += n
         return lost
 
-    async def next_due(self, now: int | None = None) -> int | None:
+    async def due_in(self, now: int | None = None) -> int | None:
         """As the port has it; by the store's own clock never far ahead, since others may queue something any time."""
 
-        async def work(transaction: Transaction, time: _Time) -> int | None:
-            due = await next_due(transaction)
-            if due is None or now is not None:
-                return due
-            return min(due, time.now + LOOK_AGAIN_MS) - time.least
+        async def work(transaction: Transaction) -> int | None:
+            due = await next_due(transaction, self._asking)
+            if due is None:
+                return None
+            wait = max(0, due - transaction.now)
+            return wait if now is not None else min(wait, LOOK_AGAIN_MS)
 
-        return await self._timed(work, now)
+        return await self._write(work, now)
 
     async def counts(self) -> Counts:
         return await self._read(Ledger.counts)
@@ -213,9 +222,32 @@ class PostgresFrontier:
     async def unprocessed(self, after: int = 0, limit: int = 100) -> list[Story]:
         return await self._read(lambda ledger: ledger.unprocessed(after, limit))
 
+    async def originals(self, digests: Sequence[bytes]) -> list[Pointer | None]:
+        return await self._look(lambda it: captures.originals(it, digests))
+
+    async def relocate(self, joined: Sequence[Joined]) -> None:
+        await self._write(lambda it: captures.relocate(it, joined), NOBODY)
+
     async def segments(self) -> dict[str, int]:
         """How far settled captures reach into each file of this worker's archive: what must be there at a start."""
         return await self._read(Ledger.segments)
+
+    # -- visits beyond the first ----------------------------------------------------------------------------
+
+    async def rounds(self, keys: Sequence[bytes]) -> list[list[Round]]:
+        return await self._look(lambda it: revisit.rounds(it, keys))
+
+    async def generations(self) -> list[GenerationFigures]:
+        async def work(transaction: Transaction) -> list[GenerationFigures]:
+            return await revisit.generations(transaction, (await Ledger(transaction).counts()).states)
+
+        return await self._look(work)
+
+    async def next_visit(self) -> int | None:
+        return await self._look(revisit.next_visit)
+
+    async def plan_visits(self, after: int, limit: int, by: Plan) -> int | None:
+        return await self._write(lambda it: revisit.plan(it, after, limit, by), NOBODY)
 
     # -- control --------------------------------------------------------------------------------------------
 
@@ -301,7 +333,9 @@ def _ours(settlement: Settlement, time: _Time) -> Settlement:
     if isinstance(settlement, RetryAt):
         return replace(settlement, due=settlement.due + time.most)
     if isinstance(settlement, Released):
-        return replace(settlement, pace=replace(settlement.pace, next_at=settlement.pace.next_at + time.most))
+        pace = replace(settlement.pace, next_at=settlement.pace.next_at + time.most)
+        group_next_at = settlement.group_next_at and settlement.group_next_at + time.most
+        return replace(settlement, pace=pace, group_next_at=group_next_at)
     return settlement
 
 

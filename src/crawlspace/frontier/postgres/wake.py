@@ -1,10 +1,11 @@
-"""What each call of lease does first, some at a time: delayed URLs come back, and hosts whose budget was raised;
-hosts that are being emptied lose some more of their URLs."""
+"""What each call of lease does first, some at a time: delayed URLs come back, and hosts whose budget was raised or whose
+pace group has a turn; hosts that are being emptied lose some more of their URLs."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from crawlspace.frontier.postgres import groups, revisit
 from crawlspace.frontier.postgres.columns import numbers
 from crawlspace.frontier.postgres.condemned import empty_some
 from crawlspace.frontier.postgres.lease import budgets
@@ -15,7 +16,7 @@ from crawlspace.frontier.sqlite.lease import DUE_AT_ONCE
 _SQL = queries("wake.sql")
 
 
-async def wake(transaction: Transaction) -> None:
+async def wake(transaction: Transaction, worker: int) -> None:
     """Bring back what has come due."""
     limits = budgets(transaction)
     [(delayed, raised, emptying)] = await transaction.rows(_SQL["anything"], now=transaction.now, **limits)
@@ -26,6 +27,8 @@ async def wake(transaction: Transaction) -> None:
     if raised:
         await _unpark(transaction, False, limits["pages"])
         await _unpark(transaction, True, limits["seed_pages"])
+    await groups.call(transaction, worker)
+    await revisit.wake(transaction)
     await transaction.write_hosts()
 
 

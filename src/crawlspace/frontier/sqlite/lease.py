@@ -2,26 +2,34 @@
 
 A host is due when it is ready, free, and its time has come. Two passes choose: the first gives each front class its
 quota, so that no class starves; the second fills up in class order. Within a host the order is class, then arrival.
+Hosts that get no turn of their pace group make room for others, which a further round chooses.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
 
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sqlite import groups, revisit
 from crawlspace.frontier.sqlite.book import Book
+from crawlspace.frontier.sqlite.groups import Groups
 from crawlspace.frontier.sqlite.rows import Waiting, pace, queued_url
 from crawlspace.frontier.sqlite.urls import TOKENS, Urls, held_column
+from crawlspace.policy.groups import PaceGroup
 from crawlspace.states import Event, UrlState
-from crawlspace.types import Lease, LeasedHost, Pace, Wish
+from crawlspace.types import Lease, LeasedHost, Pace, QueuedUrl, Wish
 
 _SQL = statements(__package__, "lease.sql")
 
 DUE_AT_ONCE = 500
 """Delayed URLs and parked hosts that one call brings back: what is left, the next call takes."""
+
+ROUNDS = 20
+"""How often one call chooses again when hosts had to make room."""
 
 _HUNDRED = 100
 
@@ -39,6 +47,15 @@ class _Due(NamedTuple):
     failures: int
     slowed: int
     latency_ms: int
+    address: str | None
+
+
+class _Admitted(NamedTuple):
+    """A host that gets a lease, of so many URLs at most."""
+
+    host: _Due
+    group: PaceGroup | None
+    most: int
 
 
 class Quotas:
@@ -100,9 +117,11 @@ class Leasing:
         self._book = book
         self._now = now
         self._urls = Urls(connection)
+        self._grouping = settings.grouping()
+        self._groups = Groups(connection, self._grouping, now)
 
-    def wake(self) -> None:
-        """Bring back the delayed URLs whose time has come and the hosts whose budget was raised, some at a time."""
+    def wake(self, worker: int) -> None:
+        """Bring back the delayed URLs whose time has come and the hosts that need not rest longer, some at a time."""
         due = (self._now, DUE_AT_ONCE)
         arrived = self._connection.execute(_SQL["came_due"], due).fetchall()
         if arrived:
@@ -116,20 +135,20 @@ class Leasing:
             self._book.write_host(hid)
         for hid in raised(self._connection, self._settings, DUE_AT_ONCE):
             self._connection.execute(_SQL["unpark"], (hid,))
+        self._groups.call(worker)
+        revisit.wake(self._connection, self._settings, self._book, self._now)
 
     def run(self, wish: Wish, quotas: Quotas) -> list[Lease]:
         """Lease due hosts to the worker."""
-        chosen = self._choose(wish.hosts, quotas)
-        if not chosen:
-            return []
-        token = self._urls.last(TOKENS)
         leases: list[Lease] = []
-        for host in chosen:
-            urls = self._urls_for(host, wish)
-            if urls:
-                token += 1
-                leases.append(self._grant(host, urls, token, wish))
-        self._urls.give(TOKENS, token)
+        for _ in range(ROUNDS):
+            wanted = wish.hosts - len(leases)
+            chosen = self._choose(wanted, quotas)
+            admitted = self._admit(chosen, wish)
+            leases += self._lease(admitted, wish)
+            if len(chosen) < wanted or len(admitted) == len(chosen):
+                break
+        self._groups.write()
         return leases
 
     def _choose(self, hosts: int, quotas: Quotas) -> list[_Due]:
@@ -146,28 +165,56 @@ class Leasing:
             left -= queue.take(left)
         return [host for queue in queues for host in queue.taken]
 
-    def _urls_for(self, host: _Due, wish: Wish) -> list[Waiting]:
-        """What fits into the visit and the budget; a suspect goes alone."""
+    def _admit(self, chosen: list[_Due], wish: Wish) -> list[_Admitted]:
+        """Those with a page left and a turn of their group; in a group the longest waiting, whatever its class."""
+        admitted: dict[int, _Admitted] = {}
+        for host in sorted(chosen, key=lambda due: due.next_at):
+            group = self._grouping.group(host.name, host.address)
+            most = self._most(host, group, wish)
+            if most <= 0:
+                self._connection.execute(_SQL["park"], (host.hid,))
+            elif group is None or self._groups.admit(host.hid, group, wish.worker):
+                admitted[host.hid] = _Admitted(host, group, most)
+        return [admitted[host.hid] for host in chosen if host.hid in admitted]
+
+    def _most(self, host: _Due, group: PaceGroup | None, wish: Wish) -> int:
+        """How many URLs fit into the visit and the budget."""
         budget = self._settings.pages(bool(host.seed))
         left = wish.urls_per_host if budget is None else min(wish.urls_per_host, budget - host.fetched)
-        if left <= 0:
-            self._connection.execute(_SQL["park"], (host.hid,))
-            return []
         clock = self._pace(host)
         delay = max(clock.delay_ms, clock.crawl_delay_ms or 0)
-        fit = left if delay == 0 else min(left, max(1, wish.visit_ms // delay))
-        rows = list(map(Waiting._make, self._connection.execute(_SQL["best"], (host.hid, fit))))
-        if rows and rows[0].suspect:
+        if group is not None:
+            delay = max(delay, group.delay_ms * group.concurrency)
+        return left if delay == 0 else min(left, max(1, wish.visit_ms // delay))
+
+    def _lease(self, admitted: list[_Admitted], wish: Wish) -> list[Lease]:
+        if not admitted:
+            return []
+        token = self._urls.last(TOKENS)
+        leases = [self._grant(one, token + n, wish) for n, one in enumerate(admitted, 1)]
+        self._urls.give(TOKENS, token + len(leases))
+        return leases
+
+    def _urls_for(self, hid: int, most: int) -> list[Waiting]:
+        """The best that waits; a suspect goes alone."""
+        rows = list(map(Waiting._make, self._connection.execute(_SQL["best"], (hid, most))))
+        if rows[0].suspect:
             return rows[:1]
         return list(takewhile(lambda row: not row.suspect, rows))
 
-    def _grant(self, host: _Due, urls: list[Waiting], token: int, wish: Wish) -> Lease:
-        until = self._now + wish.ttl_ms
+    def _grant(self, admitted: _Admitted, token: int, wish: Wish) -> Lease:
+        host, until = admitted.host, self._now + wish.ttl_ms
+        group = None if admitted.group is None else admitted.group.name
+        urls = self._urls_for(host.hid, admitted.most)
         self._connection.execute(_SQL["hold"], (token, host.hid, held_column(urls)))
-        self._connection.execute(_SQL["occupy"], (token, until, wish.worker, len(urls), host.hid))
+        self._connection.execute(_SQL["occupy"], (token, until, wish.worker, len(urls), group, host.hid))
         self._book.move(UrlState.QUEUED, Event.LEASE, len(urls))
-        leased = LeasedHost(host.hid, host.name, self._pace(host), host.fetched)
-        return Lease(token, leased, tuple(map(queued_url, urls)), until)
+        leased = LeasedHost(host.hid, host.name, self._pace(host), host.fetched, group, host.address)
+        return Lease(token, leased, tuple(map(self._given, urls)), until)
+
+    def _given(self, row: Waiting) -> QueuedUrl:
+        url = queued_url(row)
+        return replace(url, before=revisit.known(self._connection, row.id)) if row.generation else url
 
     def _pace(self, host: _Due) -> Pace:
         stored = (host.next_at, host.delay_ms, host.crawl_delay_ms, host.failures, host.slowed, host.latency_ms)
@@ -187,7 +234,7 @@ def renew(connection: sqlite3.Connection, token: int, until: int) -> bool:
     return connection.execute(_SQL["renew"], (until, token, token)).rowcount == 1
 
 
-def next_due(connection: sqlite3.Connection, settings: FrontierSettings, now: int) -> int | None:
+def next_due(connection: sqlite3.Connection, settings: FrontierSettings, worker: int, now: int) -> int | None:
     """The earliest time at which there is something to lease or to reclaim; `now` when rows wait to be moved."""
     if any(connection.execute(_SQL[name]).fetchone() for name in ("next_condemned", "next_blocked")):
         return now
@@ -195,4 +242,7 @@ def next_due(connection: sqlite3.Connection, settings: FrontierSettings, now: in
         return now
     times = [connection.execute(_SQL["next_free"], (front_class,)).fetchone()[0] for front_class in range(CLASSES)]
     times += [connection.execute(_SQL[name]).fetchone()[0] for name in ("next_delayed", "next_expiry")]
+    times.append(groups.next_due(connection, worker))
+    if settings.waits_for_visits:
+        times.append(revisit.next_visit(connection))
     return min((time for time in times if time is not None), default=None)

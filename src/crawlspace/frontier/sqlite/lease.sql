@@ -1,6 +1,6 @@
 -- name: due
 -- Hosts of one class that may be visited now, the longest waiting first.
-SELECT hid, name, seed, fetched, next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms FROM host
+SELECT hid, name, seed, fetched, next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms, address FROM host
 WHERE class = ? AND ready AND token IS NULL AND next_at <= ?
 ORDER BY next_at LIMIT ?;
 
@@ -16,8 +16,8 @@ FROM queue WHERE hid = ? ORDER BY class, id LIMIT ?;
 INSERT INTO lease (token, hid, urls) VALUES (?, ?, ?);
 
 -- name: occupy
--- A worker takes a host.
-UPDATE host SET token = ?, lease_until = ?, worker = ?, n_leased = ? WHERE hid = ?;
+-- A worker takes a host, and a turn of its group.
+UPDATE host SET token = ?, lease_until = ?, worker = ?, n_leased = ?, pace_group = ? WHERE hid = ?;
 
 -- name: park
 -- A host whose budget is spent rests; its URLs stay queued.

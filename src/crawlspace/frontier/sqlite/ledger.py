@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from crawlspace.errors import UsageError
 from crawlspace.exchange import RobotsFile, RobotsVerdict
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, dead_letter, evidence, history, pace, relation
+from crawlspace.frontier.sqlite.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
 from crawlspace.frontier.sqlite.schema import FORMAT
 from crawlspace.frontier.sqlite.urls import Place, Urls
 from crawlspace.states import UrlState
@@ -78,7 +78,7 @@ class Ledger:
 
     def hosts(self, after: str, limit: int) -> list[HostFigures]:
         rows = self._connection.execute(_SQL["hosts"], (after, limit))
-        return [self._figures(*row) for row in rows]
+        return [host_figures(row, self._settings.delay_ms) for row in rows]
 
     def refused(self, hid: int, reason: Reason, after: int, limit: int) -> list[Story]:
         numbers = self._connection.execute(_SQL["refused"], (hid, reason.value, after, limit)).fetchall()
@@ -99,22 +99,6 @@ class Ledger:
             return None
         _, fetched_at, expires_at, verdict, text, detail = row
         return RobotsFile(origin, fetched_at, expires_at, RobotsVerdict(verdict), text, detail)
-
-    def _figures(self, name: str, *rest: Any) -> HostFigures:
-        queued, leased, fetched, done, dead, parked, discovered, duplicates, alarm, *clock = rest
-        return HostFigures(
-            name=name,
-            queued=queued,
-            leased=leased,
-            fetched=fetched,
-            done=done,
-            dead=dead,
-            pace=pace(tuple(clock), self._settings.delay_ms),
-            parked=parked,
-            discovered=discovered,
-            duplicates=duplicates,
-            alarm=alarm,
-        )
 
     def _story(self, key: bytes) -> Story | None:
         found = self._connection.execute(_SQL["number"], (key,)).fetchone()
@@ -179,6 +163,9 @@ class Ledger:
             meta=row.meta,
             history=() if row.history is None else history(row.history),
             generation=row.generation,
+            next_visit=end.next_visit,
+            interval_ms=end.interval_ms,
+            changed=None if end.changed is None else bool(end.changed),
         )
 
     def _host(self, hid: int) -> _HostNow:

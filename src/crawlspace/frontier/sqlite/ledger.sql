@@ -32,7 +32,8 @@ SELECT
   o.hid, o.class, o.id, o.tail, o.url, o.depth, o.hops, o.attempts, o.parent, o.relation, o.found_at, 0, o.label, o.meta,
   o.request, o.history, o.generation, NULL,
   o.state, o.at, o.token, o.reason, o.detail, o.requested_at, o.status, o.elapsed_ms, o.segment, o.offset, o.length,
-  o.digest, o.mime, o.size, o.etag, o.last_modified, o.target, o.copy_of,
+  o.digest, o.mime, o.size, o.etag, o.last_modified, o.target, o.copy_of, o.next_visit, o.interval_ms, o.changed,
+  o.content,
   (SELECT p.url FROM outcome p WHERE p.id = o.parent),
   (SELECT c.url FROM outcome c WHERE c.id = o.copy_of),
   (SELECT s.name FROM segment s WHERE s.id = o.segment)
@@ -62,7 +63,8 @@ WHERE o.state = 6 AND o.id > ? ORDER BY o.id LIMIT ?;
 -- Hosts by name.
 SELECT
   name, n_queued - n_leased + n_delayed, n_leased, fetched, done, dead, parked,
-  discovered, duplicates, alarm,
+  discovered, duplicates, alarm, address, pace_group,
+  coalesce((SELECT g.next_at FROM pace_group g WHERE g.name = host.pace_group), 0),
   next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms
 FROM host WHERE met AND name > ? ORDER BY name LIMIT ?;
 

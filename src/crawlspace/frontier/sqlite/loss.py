@@ -11,6 +11,7 @@ import sqlite3
 
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sqlite import groups
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.rows import Ending
 from crawlspace.frontier.sqlite.urls import Urls
@@ -60,6 +61,7 @@ class Losing:
                 self._suspect(token, hid, (front_class, number), alone=alone)
             self._book.write_host(hid)
             self._connection.execute(_SQL["drop_lease"], (token,))
+            groups.give_up(self._connection, self._settings.grouping(), hid, self._now)
             self._connection.execute(
                 _SQL["free"], {"hid": hid, "now": self._now, "first_delay_ms": self._settings.delay_ms}
             )
@@ -89,3 +91,4 @@ def clamp(connection: sqlite3.Connection, now: int) -> None:
     """Let no host wait for a time that only a wrong clock can have written."""
     for front_class in range(CLASSES):
         connection.execute(_SQL["clamp"], {"class": front_class, "bound": now + LONGEST_WAIT_MS})
+    groups.clamp(connection, now + LONGEST_WAIT_MS)

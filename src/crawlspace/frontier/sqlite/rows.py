@@ -17,6 +17,7 @@ from crawlspace.types import (
     Claim,
     DeadLetter,
     Evidence,
+    HostFigures,
     Pace,
     Pointer,
     QueuedUrl,
@@ -79,6 +80,10 @@ class Ending(NamedTuple):
     last_modified: str | None = None
     target: str | None = None
     copy_of: int | None = None
+    next_visit: int | None = None
+    interval_ms: int | None = None
+    changed: int | None = None
+    content: bytes | None = None
 
 
 def waiting(claim: Claim, hid: int, number: int, now: int) -> Waiting:
@@ -215,6 +220,28 @@ def pace(stored: tuple[int, int | None, int | None, int, int, int], first_delay_
     next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms = stored
     delay = first_delay_ms if delay_ms is None else delay_ms
     return Pace(next_at, delay, crawl_delay_ms, failures, slowed, latency_ms)
+
+
+def host_figures(row: tuple[Any, ...], first_delay_ms: int) -> HostFigures:
+    """One row of the statement `hosts`."""
+    name, queued, leased, fetched, done, dead, parked, discovered, duplicates, alarm, *rest = row
+    address, group, group_next_at, *clock = rest
+    return HostFigures(
+        name=name,
+        queued=queued,
+        leased=leased,
+        fetched=fetched,
+        done=done,
+        dead=dead,
+        pace=pace((clock[0], clock[1], clock[2], clock[3], clock[4], clock[5]), first_delay_ms),
+        parked=parked,
+        discovered=discovered,
+        duplicates=duplicates,
+        alarm=alarm,
+        address=address,
+        group=group,
+        group_next_at=group_next_at,
+    )
 
 
 def dead_letter(row: tuple[Any, ...]) -> DeadLetter:

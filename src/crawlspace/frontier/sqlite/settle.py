@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from crawlspace.frontier.rounds import last_done, planned, unchanged
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sqlite import groups
 from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, PAGES, Book
 from crawlspace.frontier.sqlite.condemned import condemn
+from crawlspace.frontier.sqlite.revisit import visits
 from crawlspace.frontier.sqlite.rows import Ending, Waiting, detail_column, ending, with_attempt
 from crawlspace.frontier.sqlite.urls import Urls
 from crawlspace.states import Event, UrlState, advance
@@ -31,6 +34,7 @@ from crawlspace.types import (
     Released,
     RetryAt,
     Settlement,
+    Unchanged,
     WasRedirect,
 )
 
@@ -40,10 +44,11 @@ _DIGEST_BYTES = 16
 _NOTHING = hashlib.sha256(b"").digest()
 _UNNAMED = "unknown"
 
-_OfUrl = Finished | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died
+_OfUrl = Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died
 
 _EVENTS: dict[type[_OfUrl], Event] = {
     Finished: Event.FINISH,
+    Unchanged: Event.FINISH,
     ProcessingFailed: Event.FAIL_PROCESSING,
     WasRedirect: Event.REDIRECT,
     Moved: Event.MOVE,
@@ -145,11 +150,13 @@ class Settling:
         match settlement:
             case Finished():
                 self._finish(settlement, row, state)
+            case Unchanged():
+                self._stay(settlement, row, state)
             case ProcessingFailed():
                 self._end(row, self._named(settlement, state))
             case WasRedirect():
                 end = self._ending(settlement.evidence, state, settlement.token)
-                self._end(row, end._replace(target=settlement.target))
+                self._end(row, planned(end._replace(target=settlement.target), settlement.again, self._now))
             case Moved():
                 self._reaches(settlement.evidence)
                 moved = row._replace(url=settlement.target, hops=row.hops + 1, settled=settlement.token)
@@ -160,7 +167,7 @@ class Settling:
             case Refused():
                 self._refuse(settlement, row, state)
             case Died():
-                self._end(row, self._named(settlement, state))
+                self._end(row, planned(self._named(settlement, state), settlement.again, self._now))
                 self._book.host(row.hid).dead += 1
             case _:  # pragma: no cover
                 assert_never(settlement)
@@ -173,7 +180,19 @@ class Settling:
             if first is not None:
                 end = end._replace(copy_of=first)
                 self._book.host(row.hid).duplicates += 1
-        self._end(row, end)
+        self._end(row, planned(end, settlement.again, self._now))
+        self._book.host(row.hid).done += 1
+
+    def _stay(self, settlement: Unchanged, row: Waiting, state: UrlState) -> None:
+        """Done with the capture and the content of an earlier visit."""
+        seen = self._ending(settlement.evidence, state, settlement.token)
+        end = unchanged(seen, last_done(visits(self._connection, row.id)))
+        if end.status is not None and 200 <= end.status < 300:
+            self._book.add(PAGES, 1)
+        if end.copy_of is not None:
+            self._book.add(DUPLICATES, 1)
+            self._book.host(row.hid).duplicates += 1
+        self._end(row, planned(end, settlement.again, self._now))
         self._book.host(row.hid).done += 1
 
     def _first_with(self, digest: bytes | None, number: int) -> int | None:
@@ -241,6 +260,7 @@ class Settling:
         unspent: int = self._connection.execute(_SQL["unspent"], (hid,)).fetchone()[0]
         self._book.move(UrlState.LEASED, Event.RETURN, unspent)
         self._connection.execute(_SQL["drop_lease"], (settlement.token,))
+        groups.give_back(self._connection, hid, settlement.group_next_at)
         self._connection.execute(
             _SQL["release"],
             {
@@ -252,6 +272,7 @@ class Settling:
                 "failures": clock.failures,
                 "slowed": clock.slowed,
                 "latency_ms": clock.latency_ms,
+                "address": settlement.address,
             },
         )
         self._fences[hid] = _Fence(None, settlement.token, {})

@@ -36,7 +36,7 @@ SELECT n_leased FROM host WHERE hid = ?;
 UPDATE host SET
   token = NULL, lease_until = NULL, worker = NULL, n_leased = 0, released = :token,
   next_at = :next_at, delay_ms = :delay_ms, crawl_delay_ms = :crawl_delay_ms, failures = :failures, slowed = :slowed,
-  latency_ms = :latency_ms,
+  latency_ms = :latency_ms, address = coalesce(:address, address),
   class = coalesce((SELECT q.class FROM queue q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
 WHERE hid = :hid;
 

@@ -20,7 +20,7 @@ from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
 from crawlspace.frontier.settings import FrontierSettings
-from crawlspace.frontier.sqlite import control
+from crawlspace.frontier.sqlite import captures, control, revisit
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.claim import Claiming
 from crawlspace.frontier.sqlite.condemned import bury_some
@@ -48,9 +48,14 @@ from crawlspace.types import (
     Claimed,
     Counts,
     DeadLetter,
+    GenerationFigures,
     HostFigures,
+    Joined,
     Lease,
+    Plan,
+    Pointer,
     Reason,
+    Round,
     Settlement,
     Story,
     Wish,
@@ -74,6 +79,8 @@ class SqliteFrontier:
         self._connected: sqlite3.Connection | None = None
         self._closed = False
         self._worker = 0
+        self._asking = 0
+        """The worker that asked for leases last."""
 
     @classmethod
     async def open(
@@ -154,12 +161,14 @@ class SqliteFrontier:
             lost += n
         return lost
 
-    async def next_due(self, now: int | None = None) -> int | None:
+    async def due_in(self, now: int | None = None) -> int | None:
         """As the port has it; for one of several processes never far ahead, since others may queue something."""
-        due = await self._read(lambda _: next_due(self._connection, self._settings, self._at(now)))
-        if due is None or not self._worker:
-            return due
-        return min(due, self._at(now) + LOOK_AGAIN_MS)
+        at = self._at(now)
+        due = await self._read(lambda _: next_due(self._connection, self._settings, self._asking, at))
+        if due is None:
+            return None
+        wait = max(0, due - at)
+        return min(wait, LOOK_AGAIN_MS) if self._worker else wait
 
     async def counts(self) -> Counts:
         return await self._read(Ledger.counts)
@@ -195,6 +204,26 @@ class SqliteFrontier:
 
     async def unprocessed(self, after: int = 0, limit: int = 100) -> list[Story]:
         return await self._read(lambda ledger: ledger.unprocessed(after, limit))
+
+    # -- visits beyond the first ----------------------------------------------------------------------------
+
+    async def rounds(self, keys: Sequence[bytes]) -> list[list[Round]]:
+        return await self._read(lambda _: revisit.rounds(self._connection, keys))
+
+    async def generations(self) -> list[GenerationFigures]:
+        return await self._read(lambda ledger: revisit.generations(self._connection, dict(ledger.counts().states)))
+
+    async def next_visit(self) -> int | None:
+        return await self._read(lambda _: revisit.next_visit(self._connection))
+
+    async def plan_visits(self, after: int, limit: int, by: Plan) -> int | None:
+        return await self._write(lambda _, __: revisit.plan(self._connection, after, limit, by), None)
+
+    async def originals(self, digests: Sequence[bytes]) -> list[Pointer | None]:
+        return await self._read(lambda _: captures.originals(self._connection, digests))
+
+    async def relocate(self, joined: Sequence[Joined]) -> None:
+        await self._run(self._relocate, joined)
 
     async def segments(self) -> dict[str, int]:
         """How far settled captures reach into each of the archive's files: what must be there at a start."""
@@ -250,9 +279,10 @@ class SqliteFrontier:
             self._connected.close()
 
     def _lease(self, wish: Wish, book: Book, now: int) -> list[Lease]:
+        self._asking = wish.worker
         leasing = Leasing(self._connection, self._settings, book, now)
         bury_some(self._connection, book, now)
-        leasing.wake()
+        leasing.wake(wish.worker)
         return leasing.run(wish, self._quotas)
 
     def _settle(
@@ -270,6 +300,11 @@ class SqliteFrontier:
     def _note(self, facts: Mapping[str, str]) -> None:
         with durably(self._connection, self._settings), writing(self._connection):
             self._ledger().note(facts)
+
+    def _relocate(self, joined: Sequence[Joined]) -> None:
+        # What pointed into the parts must not come back after a loss of power: they are removed next.
+        with durably(self._connection, self._settings), writing(self._connection):
+            captures.relocate(self._connection, joined)
 
     def _claiming(self, book: Book, now: int) -> Claiming:
         return Claiming(self._connection, self._settings, book, now)

@@ -23,7 +23,7 @@ from crawlspace.types import Pointer
 if TYPE_CHECKING:
     from crawlspace.testing.sim.worker import Worker
 
-QUIET = frozenset({"notes", "counts", "next_due", "robots", "find", "hosts", "segments", "refused"})
+QUIET = frozenset({"notes", "counts", "due_in", "robots", "find", "hosts", "segments", "refused"})
 """Calls that only read: no events."""
 WRITING = frozenset({"claim", "lease", "renew", "settle", "reclaim", "keep_robots", "note", "rule", "hold", "alarm"})
 
