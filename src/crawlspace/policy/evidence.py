@@ -1,0 +1,141 @@
+"""What speaks for a learned rule and against it, and the state that follows.
+
+A rule is proposed when enough pairs of addresses speak for it and next to nothing against it. It may be applied
+without a person's word only when those pairs have several texts: pairs that all say the same may be one answer for
+pages that are not there.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum, unique
+from typing import Annotated, Final, Literal, NamedTuple
+
+from msgspec import Meta, Struct
+
+TEXTS: Final = 3
+"""Different texts (or targets) that evidence must have for a rule to be applied without a person's word."""
+
+
+class LearningSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whether and how rules of identity are learned."""
+
+    mode: Annotated[
+        Literal["off", "suggest", "apply"],
+        Meta(
+            description="Rules of identity learned from redirects, canonical links and equal texts: not at all, "
+            "shown by `crawlspace rules learned`, or applied by re-keying the crawl when enough is known."
+        ),
+    ] = "suggest"
+    pairs: Annotated[int, Meta(description="Pairs of addresses that must speak for a rule.", ge=2, le=10_000)] = 5
+    contradictions: Annotated[
+        float,
+        Meta(
+            description="Counter-examples that a rule may have, as a part of the pairs that speak for it.",
+            ge=0,
+            le=0.5,
+        ),
+    ] = 0.01
+    probe: Annotated[
+        bool,
+        Meta(
+            description="Ask a host whether a slash at the end changes a page, with one request, before such a rule "
+            "is proposed for it."
+        ),
+    ] = False
+    checks: Annotated[
+        int,
+        Meta(
+            description="Of so many pages with links that an applied rule makes one with known ones, one such link "
+            "is fetched all the same, to see whether the rule still holds. 0: none.",
+            ge=0,
+        ),
+    ] = 100
+
+
+@unique
+class RuleState(StrEnum):
+    """What is to become of a rule. The words are stored and shown."""
+
+    WATCHED = "watched"
+    """Too little is known."""
+    PROPOSED = "proposed"
+    """Enough speaks for it."""
+    ACCEPTED = "accepted"
+    """To be applied: by a person, or because it is sure and the settings say so."""
+    APPLIED = "applied"
+    """The crawl's URLs are under it."""
+    REJECTED = "rejected"
+    """A person does not want it."""
+    REFUTED = "refuted"
+    """It had been proposed or applied, and later evidence spoke against it."""
+
+
+IN_EFFECT: Final = frozenset({RuleState.ACCEPTED, RuleState.APPLIED})
+"""States of rules that a crawl is, or is to be, under."""
+SETTLED: Final = frozenset({RuleState.REJECTED, RuleState.REFUTED})
+"""States that no evidence changes; a person may."""
+
+
+class Evidence(NamedTuple):
+    """What speaks for a rule and against it."""
+
+    redirects: int = 0
+    canonicals: int = 0
+    texts: int = 0
+    """Pairs with equal text."""
+    against: int = 0
+    kinds: int = 0
+    """Different texts and targets among the pairs, counted up to `TEXTS`."""
+    random: int = 0
+    """Pairs in which what the rule takes away are random ids by their looks."""
+    confirmed: int = 0
+    """Answers to questions of our own that speak for it."""
+
+    @property
+    def pairs(self) -> int:
+        """All that speaks for it."""
+        return self.redirects + self.canonicals + self.texts
+
+    @property
+    def confidence(self) -> float:
+        """How likely the next pair speaks for the rule: Laplace's rule of succession."""
+        return (self.pairs + 1) / (self.pairs + self.against + 2)
+
+    def plus(self, other: Evidence) -> Evidence:
+        """Both together."""
+        added = [mine + its for mine, its in zip(self, other, strict=True)]
+        return Evidence(*added)._replace(kinds=max(self.kinds, other.kinds))
+
+
+def is_enough(evidence: Evidence, settings: LearningSettings, *, asks: bool = False) -> bool:
+    """Whether a rule may be proposed. `asks`: a question of our own must have confirmed it."""
+    if asks and not evidence.confirmed:
+        return False
+    return evidence.pairs >= settings.pairs and not is_contradicted(evidence, settings)
+
+
+def is_contradicted(evidence: Evidence, settings: LearningSettings) -> bool:
+    """Whether more speaks against a rule than may."""
+    return evidence.against > settings.contradictions * evidence.pairs
+
+
+def is_sure(evidence: Evidence, settings: LearningSettings) -> bool:
+    """Whether it may be applied without a person's word.
+
+    Pairs that all have one text may be one answer for pages that are not there: then the rule must take away what
+    looks like random ids, in more pairs.
+    """
+    return evidence.kinds >= TEXTS or evidence.random >= 2 * settings.pairs
+
+
+def next_state(state: RuleState, evidence: Evidence, settings: LearningSettings, *, asks: bool = False) -> RuleState:
+    """The state that follows from the evidence."""
+    if state is RuleState.WATCHED:
+        enough = is_enough(evidence, settings, asks=asks)
+        return RuleState.PROPOSED if enough else state
+    if state is RuleState.PROPOSED:
+        return RuleState.REFUTED if is_contradicted(evidence, settings) else state
+    if state in IN_EFFECT:
+        # One page that changed between two looks must not undo what many pairs said.
+        return RuleState.REFUTED if evidence.against > 1 and is_contradicted(evidence, settings) else state
+    return state
