@@ -57,6 +57,10 @@ class DiskFull(StoreError):
     exit_code = 5
 
 
+class ArchiveAway(DiskFull):
+    """The storage of the archive cannot be reached; the crawl can be resumed once it can."""
+
+
 class ArchiveSuspect(StoreError):
     """An archive file could not be made durable: what was appended since its last flush must be written again."""
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from crawlspace.exchange import Capture, FetchRequest, FetchResult, RobotsFile
 from crawlspace.policy.commands import Asked, Hold
+from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
     Answer,
@@ -158,6 +159,18 @@ class Captures(Protocol):
 
         Files that no capture is known in are passed over, so that it may be repeated.
         """
+        ...
+
+
+class Learned(Protocol):
+    """Rules of identity that were learned, with what speaks for them and against them."""
+
+    async def learned(self) -> list[KnownRule]:
+        """Rules, the best founded first, up to a limit."""
+        ...
+
+    async def learn(self, lessons: Sequence[Lesson], now: int | None = None) -> None:
+        """Add to what is known; others may do so too."""
         ...
 
 

@@ -54,7 +54,7 @@ def put(directory: Path, data: bytes) -> dict[str, int]:
     ("file", "urls"),
     [
         ("cc.warc.gz", ["http://commoncrawl.org/"]),
-        ("example.warc.gz", ["http://example.com/"]),
+        ("example.warc.gz", ["http://example.com/", "http://example.com/"]),
         ("example-wget-bad-target-uri.warc.gz", ["http://example.com/"]),
         (
             "post-test.warc.gz",
@@ -71,7 +71,7 @@ def put(directory: Path, data: bytes) -> dict[str, int]:
     ],
 )
 def test_archives_of_other_writers_are_read_or_refused(file: str, urls: list[str] | None) -> None:
-    """Responses are captures, other records are passed over, broken files are said to be damaged."""
+    """Responses and revisits are captures, other records passed over, broken files are said to be damaged."""
     found = reader(SAMPLES).scan({file: (SAMPLES / file).stat().st_size})
     if urls is None:
         with pytest.raises(StoreDamaged, match=f"of {file} cannot be read"):

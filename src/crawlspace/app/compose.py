@@ -16,6 +16,7 @@ from crawlspace import __version__, events
 from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.judged import judge_again_if_changed
+from crawlspace.app.revisits import plan_visits
 from crawlspace.app.rules import RULES, RULES_TEXT, require_rules
 from crawlspace.app.store import Opened, Store, open_member, open_store, put_right
 from crawlspace.archive.disk import Disk, RealDisk
@@ -34,6 +35,7 @@ from crawlspace.engine.turn import Turns
 from crawlspace.engine.visit import Run
 from crawlspace.errors import UsageError
 from crawlspace.fetch.http import HttpFetcher
+from crawlspace.policy.groups import Grouping
 from crawlspace.policy.pace import Treatment
 from crawlspace.policy.priority import Score
 from crawlspace.policy.scope import Scope
@@ -161,6 +163,8 @@ class OpenCrawl:
         )
         recent = self.intake.recent
         committer = Committer(self.frontier, self.archive, recent, plan.clock, plan.watch)
+        if settings.archive.revisits:
+            committer.captures = self.frontier
         run = _run(self, fetcher)
         controller = self.controller(committer.progress)
         run.held = controller.held
@@ -185,6 +189,8 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         chance=random.Random(),
         watch=plan.watch,
         handler=plan.handler,
+        recrawl=settings.recrawl,
+        facts=settings.archive.metadata or settings.archive.table,
         fingerprinting=Fingerprinting(settings.content, settings.scope.max_depth),
     )
     run = Run(
@@ -200,6 +206,8 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         robots_settings=settings.robots,
         request_seconds=settings.fetch.timeout,
         slots=asyncio.Semaphore(settings.concurrency.total),
+        grouping=Grouping.of(settings.group),
+        address_of=fetcher.address_of,
     )
     return run
 
@@ -221,6 +229,7 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
             _recover(crawl, await opened.store.segments() | members)
             await opened.store.void_leases()
             await judge_again_if_changed(opened.store, plan.settings)
+            await plan_visits(opened.store, plan.settings.recrawl, plan.watch)
             if opened.shared and not plan.joins:
                 await opened.store.note({SETTINGS: as_toml(plan.settings)})
             yield crawl
@@ -266,6 +275,7 @@ async def _parts(directory: CrawlDirectory, plan: Plan, opened: Opened) -> Async
         intake = Intake(
             identity, scope, plan.settings.priority, Recent(), follow, plan.settings.robots.meta, plan.score
         )
+        intake.revisits = plan.settings.recrawl.on
         try:
             yield OpenCrawl(directory, frontier, archive, identity, intake, plan, opened.worker)
         finally:

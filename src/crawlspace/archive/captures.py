@@ -1,19 +1,40 @@
-"""A capture as two WARC records, and back: the response first, then the request that asked for it. Pure.
+"""A capture as WARC records, and back: the response first, then the request that asked for it, then what was made of
+it. Pure.
 
 The response's block is what came on the wire, head and body as one, with chunk framing and content coding still on.
 Where the head ends is told by HTTP alone (RFC 9112, section 2.1), so that nothing but the block is needed to take it
 apart again. The port of the address is not kept: the standard's field holds an address only.
+
+A payload that an earlier capture has is not written again: a `revisit` record (WARC 1.1, section 6.7) has the head
+and names that capture, by URL and date as the standard wants it and by file and offset for us.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from crawlspace.archive.record import BrokenRecord, Record, date_of, date_text, encode, record_id, sha1_name
+import msgspec
+
+from crawlspace.archive.record import BrokenRecord, Record, date_of, date_text, encode, moment, record_id, sha1_name
 from crawlspace.errors import Bug
-from crawlspace.exchange import Capture, Truncated
+from crawlspace.exchange import Capture, Facts, Reference, Truncated
+from crawlspace.types import Pointer
+
+RESPONSE, REVISIT, REQUEST, METADATA = "response", "revisit", "request", "metadata"
+CAPTURES = frozenset({RESPONSE, REVISIT})
+"""Types of record that are a capture."""
+FACTS_TYPE = "application/vnd.crawlspace.facts+json;version=1"
+
+_PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
+SAME_PAYLOAD = _PROFILES + "identical-payload-digest"
+NOT_MODIFIED = _PROFILES + "server-not-modified"
+_FACTS = msgspec.json.Decoder(Facts)
+_FILE = "WARC-Refers-To-Filename"
+_OFFSET = "WARC-Refers-To-File-Offset"
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 _EMPTY_LINE = re.compile(rb"\n\r?\n")
 _LOOKS_EMPTY = re.compile(rb"\n[^!-~\n]*\n")
@@ -37,20 +58,24 @@ class Place(NamedTuple):
 
 
 def response_record(capture: Capture, place: Place) -> tuple[bytes, str]:
-    """The response's bytes and its id."""
+    """The response's bytes and its id; a revisit's when the capture refers to another."""
     head = capture.response_head.lstrip(b"\r\n")
     if not head:
         raise Bug(f"a response without a head was to be archived: {capture.url}")
-    block = head + capture.payload
+    refers = capture.refers_to
+    block = head if refers else head + capture.payload
+    kind = REVISIT if refers else RESPONSE
     digest = sha1_name(block)
-    name = place.id("response", capture.at, digest)
-    fields = _common("response", name, capture, place)
+    name = place.id(kind, capture.at, digest)
+    fields = _common(kind, name, capture, place)
+    if refers:
+        fields += _reference(capture, refers)
     if address := _bare_address(capture.address):
         fields.append(("WARC-IP-Address", address))
     if capture.truncated:
         fields.append(("WARC-Truncated", capture.truncated.value))
     fields.append(("WARC-Block-Digest", digest))
-    if _ends_plainly(head):
+    if _ends_plainly(head) and not _is_not_modified(capture):
         fields.append(("WARC-Payload-Digest", sha1_name(capture.payload)))
     fields.append(("Content-Type", "application/http;msgtype=response"))
     return encode(fields, block), name
@@ -64,6 +89,17 @@ def request_record(capture: Capture, place: Place, response: str) -> bytes:
     fields.append(("WARC-Concurrent-To", response))
     fields.append(("WARC-Block-Digest", digest))
     fields.append(("Content-Type", "application/http;msgtype=request"))
+    return encode(fields, block)
+
+
+def metadata_record(capture: Capture, place: Place, response: str) -> bytes:
+    """The bytes of what was made of a response; `response` is that record's id."""
+    block = msgspec.json.encode(capture.facts)
+    digest = sha1_name(block)
+    fields = _common(METADATA, place.id(METADATA, capture.at, digest), capture, place)
+    fields.append(("WARC-Concurrent-To", response))
+    fields.append(("WARC-Block-Digest", digest))
+    fields.append(("Content-Type", FACTS_TYPE))
     return encode(fields, block)
 
 
@@ -85,8 +121,54 @@ def warcinfo_record(place: Place, at: int, facts: Sequence[tuple[str, str]]) -> 
 
 def is_request_of(request: Record, response: Record) -> bool:
     """Whether the two are one exchange."""
+    return request.kind == REQUEST and belongs(request, response)
+
+
+def belongs(record: Record, response: Record) -> bool:
+    """Whether a record says that it is of the same event as the response."""
     name = response.fields.get("warc-record-id")
-    return request.kind == "request" and name is not None and request.fields.get("warc-concurrent-to") == name
+    return name is not None and record.fields.get("warc-concurrent-to") == name
+
+
+def facts_of(metadata: Record | None) -> Facts | None:
+    """What a metadata record of ours says; None for any other."""
+    if metadata is None or metadata.fields.get("content-type") != FACTS_TYPE:
+        return None
+    try:
+        return _FACTS.decode(metadata.block)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def reference_of(record: Record) -> Reference | None:
+    """What a revisit record refers to; None for other records.
+
+    One that names no capture refers to some earlier one of its own URL (WARC 1.0).
+    """
+    fields = record.fields
+    if record.kind != REVISIT:
+        return None
+    url = fields.get("warc-refers-to-target-uri") or fields.get("warc-target-uri", "")
+    file, offset = fields.get(_FILE.lower(), ""), fields.get(_OFFSET.lower(), "")
+    # The length is found where it lies: whoever opens the reference must look at the record anyway.
+    pointer = Pointer(file, int(offset), 0) if file and _NUMBER.fullmatch(offset) else None
+    try:
+        return Reference(url, moment(fields.get("warc-refers-to-date", "")), pointer)
+    except BrokenRecord:
+        return Reference(url, date_of(record), pointer)
+
+
+def lacks_payload(record: Record) -> bool:
+    """Whether what was sent must be taken from the capture that the record refers to."""
+    return record.kind == REVISIT and not record.fields.get("warc-profile", "").endswith("server-not-modified")
+
+
+def with_payload(capture: Capture, response: Record, payload: bytes) -> Capture:
+    """A revisit with the bytes that it did not repeat; raises `BrokenRecord` when its digest is not theirs."""
+    stated = response.fields.get("warc-payload-digest")
+    if stated is not None and stated.startswith("sha1:") and stated != sha1_name(payload):
+        raise BrokenRecord("the capture to which it refers has another payload")
+    return replace(capture, payload=payload)
 
 
 def capture_of(response: Record, request: Record | None) -> Capture:
@@ -112,6 +194,7 @@ def capture_of(response: Record, request: Record | None) -> Capture:
         truncated=_truncated(response.fields.get("warc-truncated")),
         address=response.fields.get("warc-ip-address", ""),
         method=request_head.partition(b" ")[0].decode("latin-1") if request_head else "GET",
+        refers_to=reference_of(response),
     )
 
 
@@ -123,6 +206,21 @@ def _common(kind: str, name: str, capture: Capture, place: Place) -> list[tuple[
         ("WARC-Target-URI", capture.url),
         ("WARC-Warcinfo-ID", place.warcinfo),
     ]
+
+
+def _reference(capture: Capture, refers: Reference) -> list[tuple[str, str]]:
+    fields = [
+        ("WARC-Profile", NOT_MODIFIED if _is_not_modified(capture) else SAME_PAYLOAD),
+        ("WARC-Refers-To-Target-URI", refers.url),
+        ("WARC-Refers-To-Date", date_text(refers.at)),
+    ]
+    if refers.pointer:
+        fields += [(_FILE, refers.pointer.file), (_OFFSET, str(refers.pointer.offset))]
+    return fields
+
+
+def _is_not_modified(capture: Capture) -> bool:
+    return capture.refers_to is not None and capture.status == 304
 
 
 def _ends_plainly(head: bytes) -> bool:

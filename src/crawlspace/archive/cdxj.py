@@ -17,16 +17,20 @@ from typing import NamedTuple
 
 import msgspec
 
-from crawlspace.archive.captures import capture_of, is_request_of
+from crawlspace.archive.captures import REVISIT, capture_of
 from crawlspace.archive.disk import Disk
 from crawlspace.archive.members import BrokenMember, members
 from crawlspace.archive.reader import FILE_NAME
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
+from crawlspace.archive.stored import Stored, gather
 from crawlspace.archive.surt import surt_of
 from crawlspace.types import Pointer
 
 UNKNOWN = "unk"
 """The type of what does not say one."""
+
+REVISIT_MIME = "warc/revisit"
+"""What readers know a revisit by."""
 
 _MIME_LIMIT = 100
 _CONTENT_TYPE = re.compile(rb"^content-type:[ \t]*([!-:<-~]+)", re.I | re.M)
@@ -66,13 +70,19 @@ class Indexer:
 
     def lines(self, name: str) -> Iterator[bytes]:
         """The lines of one file in order of its records. Raises `OSError`; what a file holds raises nothing."""
-        held: tuple[Pointer, Record] | None = None
-        for pointer, record in self._records(name):
-            if held is not None:
-                yield from self._line(held, record if is_request_of(record, held[1]) else None)
-            held = (pointer, record) if record.kind == "response" else None
-        if held is not None:
-            yield from self._line(held, None)
+        for stored in self.stored(name):
+            try:
+                yield line_of(stored.pointer, stored.response, stored.request)
+            except BrokenRecord as error:
+                self.refuse(stored, error)
+
+    def stored(self, name: str) -> Iterator[Stored]:
+        """The captures of one file in order; raises as `lines` does."""
+        return gather(self._records(name))
+
+    def refuse(self, stored: Stored, error: BrokenRecord) -> None:
+        """Tell of records that make no capture."""
+        self._report(Damage(stored.pointer.file, stored.pointer.offset, str(error), torn=False))
 
     def _records(self, name: str) -> Iterator[tuple[Pointer, Record]]:
         offset, torn = 0, False
@@ -94,13 +104,6 @@ class Indexer:
         except BrokenMember as error:
             self._report(Damage(name, offset, str(error), torn))
 
-    def _line(self, held: tuple[Pointer, Record], request: Record | None) -> Iterator[bytes]:
-        pointer, response = held
-        try:
-            yield line_of(pointer, response, request)
-        except BrokenRecord as error:
-            self._report(Damage(pointer.file, pointer.offset, str(error), torn=False))
-
 
 def line_of(pointer: Pointer, response: Record, request: Record | None) -> bytes:
     """The line of one capture, with its newline; raises `BrokenRecord` when the response makes no capture."""
@@ -108,9 +111,9 @@ def line_of(pointer: Pointer, response: Record, request: Record | None) -> bytes
     key, body = surt_of(capture)
     facts = {
         "url": capture.url,
-        "mime": _mime(capture.response_head),
+        "mime": REVISIT_MIME if response.kind == REVISIT else mime_of(capture.response_head),
         **({"status": str(capture.status)} if capture.status else {}),
-        "digest": _digest(response, capture.payload),
+        "digest": payload_digest(response, capture.payload),
         "length": str(pointer.length),
         "offset": str(pointer.offset),
         **({} if capture.method == "GET" else {"method": capture.method}),
@@ -120,12 +123,13 @@ def line_of(pointer: Pointer, response: Record, request: Record | None) -> bytes
     return b"%s %s %s\n" % (key.encode(), _stamp(capture.at).encode(), msgspec.json.encode(facts))
 
 
-def _mime(head: bytes) -> str:
+def mime_of(head: bytes) -> str:
+    """The type that a response declares, as it stands there; `UNKNOWN` when it declares none."""
     found = _CONTENT_TYPE.search(head)
     return found[1].decode("ascii")[:_MIME_LIMIT] if found else UNKNOWN
 
 
-def _digest(response: Record, payload: bytes) -> str:
+def payload_digest(response: Record, payload: bytes) -> str:
     """As the record states it, and made where it does not."""
     stated = response.fields.get("warc-payload-digest", "")
     return stated.removeprefix(_SHA1) or b32encode(sha1(payload, usedforsecurity=False).digest()).decode()

@@ -1,32 +1,38 @@
 """Exchanges as they lie in the archive: the records at a pointer, read and as the bytes of their members.
 
-For those who copy or index captures without changing them. What cannot be read raises `StoreDamaged`, as in
-`archive.reader`, whose rules hold here too.
+For those who copy captures without changing them. What cannot be read raises `StoreDamaged`, as in `archive.reader`,
+whose rules hold here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from crawlspace.archive.captures import is_request_of
+from crawlspace.archive.captures import RESPONSE, lacks_payload
 from crawlspace.archive.disk import Disk
-from crawlspace.archive.members import BrokenMember, Member, Read, members
-from crawlspace.archive.reader import FILE_NAME
-from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
+from crawlspace.archive.members import BrokenMember, deflate, members
+from crawlspace.archive.reader import Reader
+from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode, encode, sha1_name, spelled
+from crawlspace.archive.stored import Stored
 from crawlspace.errors import StoreDamaged
 from crawlspace.types import Pointer
 
+_LEVEL = 1
+_GZIP = b"\x1f\x8b"
+_ONLY_OF_REVISITS = ("warc-profile", "content-length")
+
 
 class Exchange(NamedTuple):
-    """A response, and the request that follows it when that is there and whole."""
+    """A response, and the records that follow it when they are there and whole."""
 
     response: Record
+    """Whole also where the archive has a revisit: whoever copies it needs no other capture."""
     request: Record | None
     raw: bytes
-    """The members of both, byte for byte."""
+    """The gzip members of all; byte for byte the archive's own where it has such and the response is whole."""
+    metadata: Record | None = None
 
 
 class Exchanges:
@@ -36,30 +42,26 @@ class Exchanges:
         self._disk = disk
         self._directory = directory
         self._cap = max_record + HEAD_LIMIT
+        self._reader = Reader(disk, directory, max_record)
 
     def at(self, pointer: Pointer) -> Exchange:
         """The exchange whose response lies at `pointer`; the digests of its blocks have been compared."""
-        if not FILE_NAME.fullmatch(pointer.file) or pointer.offset < 0 or pointer.length <= 0:
-            raise StoreDamaged(f"{pointer} points to no record of an archive")
-        try:
-            read = self._read_of(pointer.file)
-            found = members(read, pointer.offset, self._size(pointer.file), self._cap)
-            response = _response(next(found, None), pointer)
-            request, length = _request(found, response)
-            return Exchange(response, request, read(pointer.offset, pointer.length + length))
-        except (BrokenMember, BrokenRecord) as error:
-            where = f"byte {pointer.offset} of {pointer.file}"
-            raise StoreDamaged(f"the record at {where} cannot be read: {error}") from None
-        except OSError as error:
-            raise _unreadable(pointer.file, error) from error
+        stored = self._reader.stored(pointer)
+        if lacks_payload(stored.response):
+            stored = stored._replace(response=self._whole(stored))
+            return Exchange(stored.response, stored.request, _packed(stored), stored.metadata)
+        return Exchange(stored.response, stored.request, self._raw(stored), stored.metadata)
 
     def head(self, file: str) -> bytes:
-        """The member of the record at the head of a file, which says who made it; empty when it is another kind."""
+        """The record at the head of a file, which says who made it, as a gzip member; empty if it is none such."""
         try:
-            first = next(members(self._read_of(file), 0, self._size(file), self._cap), None)
+            first = next(
+                members(partial(self._disk.read, self._directory / file), 0, self._size(file), self._cap), None
+            )
             if first is None or decode(first.data).kind != "warcinfo":
                 return b""
-            return self._read_of(file)(0, first.length)
+            raw = self._disk.read(self._directory / file, first.offset, first.length)
+            return raw if raw.startswith(_GZIP) else deflate(first.data, _LEVEL)
         except (BrokenMember, BrokenRecord):
             return b""
         except OSError as error:
@@ -68,27 +70,40 @@ class Exchanges:
     def _size(self, file: str) -> int:
         return self._disk.size(self._directory / file)
 
-    def _read_of(self, file: str) -> Read:
-        return partial(self._disk.read, self._directory / file)
+    def _raw(self, stored: Stored) -> bytes:
+        """The members as they lie there, or made anew where the file is packed otherwise."""
+        file, offset, length = stored.pointer
+        path = self._directory / file
+        try:
+            if self._disk.read(path, offset, 2) != _GZIP:
+                return _packed(stored)
+            found = members(partial(self._disk.read, path), offset + length, self._size(file), self._cap)
+            for _ in range((stored.request is not None) + (stored.metadata is not None)):
+                length += next(found).length
+            return self._disk.read(path, offset, length)
+        except OSError as error:
+            raise _unreadable(file, error) from error
+
+    def _whole(self, stored: Stored) -> Record:
+        """A revisit made the response that it stands for."""
+        capture = self._reader.capture(stored)
+        block = stored.response.block + capture.payload
+        kept = {
+            name: value
+            for name, value in stored.response.fields.items()
+            if name not in _ONLY_OF_REVISITS and not name.startswith("warc-refers-to")
+        }
+        return Record({**kept, "warc-type": RESPONSE, "warc-block-digest": sha1_name(block)}, block)
 
 
-def _response(member: Member | None, pointer: Pointer) -> Record:
-    if member is None or member.length != pointer.length:
-        raise BrokenMember("its length is another")
-    record = decode(member.data)
-    if record.kind != "response":
-        raise BrokenRecord(f"it is of type {record.kind[:40]!r}")
-    return record
+def _packed(stored: Stored) -> bytes:
+    records = (stored.response, stored.request, stored.metadata)
+    return b"".join(deflate(_encoded(record), _LEVEL) for record in records if record is not None)
 
 
-def _request(following: Iterator[Member], response: Record) -> tuple[Record | None, int]:
-    """The request of a response and the length of its member; the response stands without it."""
-    try:
-        member = next(following, None)
-        record = decode(member.data) if member else None
-    except (BrokenMember, BrokenRecord):
-        return None, 0
-    return (record, member.length) if member and record and is_request_of(record, response) else (None, 0)
+def _encoded(record: Record) -> bytes:
+    fields = [(spelled(name), value) for name, value in record.fields.items() if name != "content-length"]
+    return encode(fields, record.block)
 
 
 def _unreadable(file: str, error: OSError) -> StoreDamaged:

@@ -1,38 +1,25 @@
-"""Gzip members: one for each record, so that a record opens by itself and a torn one harms no other.
+"""Members of an archive file: one for each record, so that a record opens by itself and a torn one harms no other.
 
-The one place that knows the compression library. A member is taken only whole: its checksum and length (RFC 1952,
-section 2.3.1) must fit. Output is capped, so that a small hostile file cannot fill the memory.
+Ours are gzip members or Zstandard frames; the one place that knows the gzip library. A member is taken only whole:
+its checksum and length (RFC 1952, section 2.3.1) must fit. Output is capped, so that a small hostile file cannot fill
+the memory. Which of the kinds a file has, its bytes tell, never its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from isal import igzip_lib, isal_zlib
 
-Read = Callable[[int, int], bytes]
-"""Offset and length to bytes; fewer than asked only at the end of the file."""
+from crawlspace.archive import plain, zstd
+from crawlspace.archive.tape import BrokenMember, Member, Read, Tape
+
+__all__ = ["FASTEST", "SMALLEST", "BrokenMember", "Member", "Read", "deflate", "members"]
 
 FASTEST, SMALLEST = 0, 3
 """Levels of the library; each is several times faster than zlib at its default."""
 
 _GZIP = 31
-_CHUNK = 64 * 1024
-"""A few usual pages: larger ones are copied too often as members leave the buffer's front."""
-
-
-class BrokenMember(Exception):
-    """These bytes are no whole gzip member, or one that unfolds beyond the cap."""
-
-
-class Member(NamedTuple):
-    """A member that was read whole."""
-
-    offset: int
-    length: int
-    """Compressed, in the file."""
-    data: bytes
 
 
 def deflate(data: bytes, level: int) -> bytes:
@@ -46,36 +33,25 @@ def members(read: Read, start: int, end: int, cap: int) -> Iterator[Member]:
 
     Raises `BrokenMember` at the first that is torn, damaged or too large: nothing after it can be found safely.
     """
-    tape = _Tape(read, start, end)
+    tape = Tape(read, start, end)
+    begins = tape.peek(len(plain.OLD_START)) if start < end else b""
+    if begins[:4] == zstd.MAGIC or begins[1:4] == zstd.DICTIONARY_FRAME[1:]:
+        yield from zstd.members(tape, read, end, cap)
+    elif begins.startswith(plain.START):
+        yield from plain.members(tape, end, cap)
+    elif begins == plain.OLD_START:
+        raise BrokenMember("the file is of the older format ARC; convert it, such as with `warcio recompress`")
+    else:
+        yield from _gzip_members(tape, end, cap)
+
+
+def _gzip_members(tape: Tape, end: int, cap: int) -> Iterator[Member]:
     while (offset := tape.position) < end:
         data = _inflate(tape, cap)
         yield Member(offset, tape.position - offset, data)
 
 
-class _Tape:
-    """A stretch of a file, read in chunks, of which what was not used is given back."""
-
-    __slots__ = ("_ahead", "_end", "_read", "position")
-
-    def __init__(self, read: Read, start: int, end: int) -> None:
-        self.position = start
-        self._read = read
-        self._end = end
-        self._ahead = b""
-
-    def take(self) -> bytes:
-        """The next bytes; empty at the end."""
-        piece = self._ahead or self._read(self.position, min(_CHUNK, self._end - self.position))
-        self._ahead = b""
-        self.position += len(piece)
-        return piece
-
-    def give_back(self, rest: bytes) -> None:
-        self._ahead = rest
-        self.position -= len(rest)
-
-
-def _inflate(tape: _Tape, cap: int) -> bytes:
+def _inflate(tape: Tape, cap: int) -> bytes:
     inflater = isal_zlib.decompressobj(_GZIP)
     pieces: list[bytes] = []
     room = cap + 1

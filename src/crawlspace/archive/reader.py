@@ -1,25 +1,27 @@
 """Reading captures back: one by its pointer, or all of them in order.
 
 A file of the archive may be damaged, hostile or no archive at all. Whatever it holds, reading gives captures or
-`StoreDamaged`, within the memory of one record, and never waits. A name that did not come from this archive's own
-directory listing must have the form of one before it is opened.
+`StoreDamaged`, within the memory of two records, and never waits. A name that did not come from this archive's own
+directory listing must have the form of one before it is opened; also one that a revisit refers to.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
-from crawlspace.archive.captures import capture_of, is_request_of
+from crawlspace.archive.captures import CAPTURES, capture_of, facts_of, lacks_payload, reference_of, with_payload
 from crawlspace.archive.disk import Disk
 from crawlspace.archive.members import BrokenMember, Member, Read, members
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
+from crawlspace.archive.stored import Stored, gather, joined_to
 from crawlspace.errors import StoreDamaged
-from crawlspace.exchange import Capture
+from crawlspace.exchange import Capture, Facts
 from crawlspace.types import Pointer
 
-FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}\.warc\.gz")
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}\.warc(?:\.gz|\.zst)?")
 
 
 class Reader:
@@ -31,86 +33,145 @@ class Reader:
         self._cap = max_record + HEAD_LIMIT
 
     def open(self, pointer: Pointer) -> Capture:
-        """The capture at `pointer`; with its request, when that is there and whole."""
-        if not FILE_NAME.fullmatch(pointer.file) or pointer.offset < 0 or pointer.length <= 0:
-            raise StoreDamaged(f"{pointer} points to no record of an archive")
+        """The capture at `pointer`, as it was on the wire; with its request, when that is there and whole."""
+        return self.capture(self.stored(pointer))
+
+    def facts(self, pointer: Pointer) -> Facts | None:
+        """What was made of the capture at `pointer`; None when the archive does not say."""
+        return facts_of(self.stored(pointer).metadata)
+
+    def stored(self, pointer: Pointer) -> Stored:
+        """The records at `pointer`; their blocks' digests have been compared."""
         try:
-            size = self._disk.size(self._directory / pointer.file)
-            found = members(self._read_of(pointer.file), pointer.offset, size, self._cap)
-            response = self._at(pointer, next(found, None))
-            return capture_of(response, _request_after(response, found))
+            found = self._from(pointer)
+            return _with_the_next(Stored(pointer, _capture_at(pointer, next(found, None))), found)
         except (BrokenMember, BrokenRecord) as error:
-            raise StoreDamaged(f"the record at {_where(pointer)} cannot be read: {error}") from None
+            raise _unreadable(pointer, error) from None
         except OSError as error:
-            raise StoreDamaged(
-                f"the archive file {pointer.file} cannot be read: {error.strerror or error}"
-            ) from error
+            raise _unusable(pointer.file, error) from error
+
+    def capture(self, stored: Stored) -> Capture:
+        """What these records hold, with the payload that a revisit takes from another capture."""
+        try:
+            capture = capture_of(stored.response, stored.request)
+            if lacks_payload(stored.response):
+                return with_payload(capture, stored.response, self._payload_of(stored.response))
+            return capture
+        except (BrokenMember, BrokenRecord) as error:
+            raise _unreadable(stored.pointer, error) from None
+
+    def original(self, pointer: Pointer) -> tuple[Pointer, Capture] | None:
+        """The capture at `pointer` if it has its own payload, else the one it refers to; None if that is not there.
+
+        What a new revisit may refer to: something that can be read now.
+        """
+        try:
+            stored = self.stored(pointer)
+            onward = _says_where(stored.response)
+            if onward is not None:
+                stored = self.stored(self._whole(onward))
+            if stored.response.kind != "response":
+                return None
+            return stored.pointer, capture_of(stored.response, None)
+        except (StoreDamaged, BrokenMember, BrokenRecord, OSError):
+            return None
 
     def scan(self, files: Mapping[str, int]) -> Iterator[tuple[Pointer, Capture]]:
         """All captures of these files, each read up to the length given, in order of name and place.
 
-        Raises `StoreDamaged` at the first record that cannot be read.
+        Raises `StoreDamaged` at the first record that cannot be read. A revisit of another writer, which does not
+        say in which file its payload lies, comes without it.
         """
         for name in sorted(files):
-            yield from self._scan_file(name, files[name])
+            for stored in gather(self._records(name, files[name])):
+                yield stored.pointer, self._scanned(stored)
 
-    def _scan_file(self, name: str, end: int) -> Iterator[tuple[Pointer, Capture]]:
-        held: tuple[Pointer, Record] | None = None
-        for member, record in self._records(name, end):
-            if held is not None:
-                request = record if is_request_of(record, held[1]) else None
-                yield held[0], self._capture(held, request)
-                held = None
-            if record.kind == "response":
-                held = (Pointer(name, member.offset, member.length), record)
-        if held is not None:
-            yield held[0], self._capture(held, None)
+    def _scanned(self, stored: Stored) -> Capture:
+        if lacks_payload(stored.response) and not _says_where(stored.response):
+            return self.capture(stored._replace(response=_as_foreign(stored.response)))
+        return self.capture(stored)
 
-    def _records(self, name: str, end: int) -> Iterator[tuple[Member, Record]]:
+    def _from(self, pointer: Pointer) -> Iterator[Member]:
+        if not FILE_NAME.fullmatch(pointer.file) or pointer.offset < 0 or pointer.length < 0:
+            raise StoreDamaged(f"{pointer} points to no record of an archive")
+        size = self._disk.size(self._directory / pointer.file)
+        return members(self._read_of(pointer.file), pointer.offset, size, self._cap)
+
+    def _whole(self, pointer: Pointer) -> Pointer:
+        """A pointer with the length of what lies there."""
+        member = next(self._from(pointer), None)
+        return pointer._replace(length=member.length if member else 0)
+
+    def _payload_of(self, revisit: Record) -> bytes:
+        pointer = _says_where(revisit)
+        if pointer is None:
+            raise BrokenRecord("it does not say where its payload lies")
+        try:
+            member = next(self._from(pointer), None)
+            record = decode(member.data) if member else None
+        except (BrokenMember, BrokenRecord, StoreDamaged) as error:
+            raise BrokenRecord(f"the capture to which it refers is damaged: {error}") from None
+        except OSError as error:
+            raise BrokenRecord(f"the capture to which it refers is gone: {error.strerror or error}") from None
+        if record is None or record.kind != "response":
+            raise BrokenRecord("it refers to a place where no response lies")
+        return capture_of(record, None).payload
+
+    def _records(self, name: str, end: int) -> Iterator[tuple[Pointer, Record]]:
         after = 0
         try:
             for member in members(self._read_of(name), 0, end, self._cap):
                 after = member.offset
                 record = decode(member.data)
                 after += member.length
-                yield member, record
+                yield Pointer(name, member.offset, member.length), record
         except (BrokenMember, BrokenRecord) as error:
             raise StoreDamaged(f"the record at byte {after} of {name} cannot be read: {error}") from None
         except OSError as error:
-            raise StoreDamaged(f"the archive file {name} cannot be read: {error.strerror or error}") from error
+            raise _unusable(name, error) from error
 
     def _read_of(self, name: str) -> Read:
-        path = self._directory / name
-
-        def read(offset: int, length: int) -> bytes:
-            return self._disk.read(path, offset, length)
-
-        return read
-
-    def _at(self, pointer: Pointer, member: Member | None) -> Record:
-        if member is None or member.length != pointer.length:
-            raise BrokenMember("its length is another")
-        record = decode(member.data)
-        if record.kind != "response":
-            raise BrokenRecord(f"it is of type {record.kind[:40]!r}")
-        return record
-
-    def _capture(self, held: tuple[Pointer, Record], request: Record | None) -> Capture:
-        try:
-            return capture_of(held[1], request)
-        except BrokenRecord as error:
-            raise StoreDamaged(f"the record at {_where(held[0])} cannot be read: {error}") from None
+        return partial(self._disk.read, self._directory / name)
 
 
-def _request_after(response: Record, following: Iterator[Member]) -> Record | None:
-    """The next record, if it is this response's request. The response stands without it: damage there is no error."""
+def _capture_at(pointer: Pointer, member: Member | None) -> Record:
+    if member is None or not pointer.length or member.length != pointer.length:
+        raise BrokenMember("its length is another")
+    record = decode(member.data)
+    if record.kind not in CAPTURES:
+        raise BrokenRecord(f"it is of type {record.kind[:40]!r}")
+    return record
+
+
+def _with_the_next(stored: Stored, following: Iterator[Member]) -> Stored:
+    """With the records behind it that are its own. The response stands without them: damage there is no error."""
     try:
-        member = next(following, None)
-        record = decode(member.data) if member else None
+        while (member := next(following, None)) is not None:
+            joined = joined_to(stored, decode(member.data))
+            if joined is None:
+                break
+            stored = joined
+            if stored.request is not None and stored.metadata is not None:
+                break
     except (BrokenMember, BrokenRecord):
-        return None
-    return record if record and is_request_of(record, response) else None
+        pass
+    return stored
 
 
-def _where(pointer: Pointer) -> str:
-    return f"byte {pointer.offset} of {pointer.file}"
+def _says_where(record: Record) -> Pointer | None:
+    """Where the payload of a revisit lies, as far as the record says."""
+    refers = reference_of(record)
+    return refers.pointer if refers is not None else None
+
+
+def _as_foreign(revisit: Record) -> Record:
+    """The record as one whose payload is not asked for."""
+    return revisit._replace(fields={**revisit.fields, "warc-profile": "server-not-modified"})
+
+
+def _unreadable(pointer: Pointer, error: Exception) -> StoreDamaged:
+    return StoreDamaged(f"the record at byte {pointer.offset} of {pointer.file} cannot be read: {error}")
+
+
+def _unusable(file: str, error: OSError) -> StoreDamaged:
+    return StoreDamaged(f"the archive file {file} cannot be read: {error.strerror or error}")

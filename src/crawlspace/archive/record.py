@@ -21,6 +21,8 @@ HEAD_LIMIT = 64 * 1024
 _VERSION = re.compile(r"WARC/(?:0\.1[78]|1\.[01])")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_SPELLED = re.compile(r"[a-z0-9]+")
+_ACRONYMS = frozenset({"warc", "id", "uri", "ip"})
 _END_OF_HEAD = b"\r\n\r\n"
 _TAIL = b"\r\n\r\n"
 
@@ -95,14 +97,23 @@ def _second_text(at: int) -> str:
 
 def date_of(record: Record) -> int:
     """WARC-Date in milliseconds since 1970; raises `BrokenRecord` when it is none."""
-    text = record.fields.get("warc-date", "")
+    return moment(record.fields.get("warc-date", ""))
+
+
+def moment(text: str) -> int:
+    """A date as records have it, in milliseconds since 1970; raises `BrokenRecord` when it is none."""
     try:
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is None:
             raise ValueError(text)
-        return int(moment.replace(microsecond=0).timestamp()) * 1000 + moment.microsecond // 1000
+        return int(found.replace(microsecond=0).timestamp()) * 1000 + found.microsecond // 1000
     except (ValueError, OverflowError):
         raise BrokenRecord(f"its date is {text[:40]!r}") from None
+
+
+def spelled(field: str) -> str:
+    """The usual spelling of a field's name, which compares without case: `WARC-Type` for `warc-type`."""
+    return _SPELLED.sub(lambda word: word[0].upper() if word[0] in _ACRONYMS else word[0].title(), field)
 
 
 def _plain(value: str) -> str:

@@ -1,4 +1,4 @@
-"""The archive on a local disk: WARC 1.1 files, a gzip member for each record, written once and never changed.
+"""The archive: WARC 1.1 files, a member for each record, written once and never changed.
 
 Rules. Nothing counts before `flush` has returned. Whatever goes wrong, the files hold all that ever counted: a full
 disk cuts the open file back to its last durable length and the same file goes on when there is space; a file whose
@@ -17,58 +17,27 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
-import msgspec
-
-from crawlspace.archive.captures import Place, request_record, response_record, warcinfo_record
+from crawlspace.archive import zstd
+from crawlspace.archive.captures import Place, metadata_record, request_record, response_record, warcinfo_record
 from crawlspace.archive.disk import Disk, RealDisk
-from crawlspace.archive.members import FASTEST, SMALLEST, deflate
+from crawlspace.archive.packing import packing_of
 from crawlspace.archive.reader import FILE_NAME, Reader
 from crawlspace.archive.redact import Redaction
 from crawlspace.archive.repair import Repair, repair_files
 from crawlspace.archive.segment import Segment
+from crawlspace.archive.settings import ArchiveSettings
+from crawlspace.archive.tape import BrokenMember
 from crawlspace.clock import Clock
 from crawlspace.errors import ArchiveSuspect, ConfigError, CrawlspaceError, DiskFull, StoreError
-from crawlspace.exchange import Capture
+from crawlspace.exchange import Capture, Reference
 from crawlspace.types import Pointer
 
+__all__ = ["ArchiveSettings", "WarcArchive"]
+
 _MIB = 1 << 20
-_HeaderName = Annotated[str, msgspec.Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", max_length=100)]
-
-
-class ArchiveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Settings of the raw layer."""
-
-    max_file: Annotated[
-        int, msgspec.Meta(description="Bytes after which a new WARC file begins.", ge=_MIB, le=1 << 40)
-    ] = 1 << 30
-    max_age: Annotated[
-        int, msgspec.Meta(description="Seconds after which a new WARC file begins.", ge=60, le=31_536_000)
-    ] = 86_400
-    min_free: Annotated[
-        int, msgspec.Meta(description="Bytes of free disk space below which a crawl pauses.", ge=0, le=1 << 50)
-    ] = 64 * _MIB
-    max_record: Annotated[
-        int,
-        msgspec.Meta(description="Largest response or request kept or read back, bytes.", ge=_MIB, le=1 << 32),
-    ] = 256 * _MIB
-    level: Annotated[
-        int, msgspec.Meta(description="Compression level: 0 is fastest, 3 is smallest.", ge=FASTEST, le=SMALLEST)
-    ] = 1
-    redact_headers: Annotated[
-        tuple[_HeaderName, ...],
-        msgspec.Meta(
-            description="Request headers whose values are not kept, beside Authorization, Cookie and Proxy-*.",
-            max_length=100,
-        ),
-    ] = ()
-    redact_set_cookie: Annotated[
-        bool, msgspec.Meta(description="Leave the values of Set-Cookie out of response heads.")
-    ] = False
-
-
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _NAME_TRIES = 1000
@@ -105,6 +74,7 @@ class WarcArchive:
         self._facts += [("isPartOf", crawl), *([("robots", robots)] if robots else [])]
         self._redaction = Redaction(settings.redact_headers, set_cookie=settings.redact_set_cookie)
         self._reader = Reader(disk, directory, settings.max_record)
+        self._packing = packing_of(settings, self._known_dictionary())
         self._segment: Segment | None = None
         self._sequence = 0
         self._flushed: dict[str, int] = {}
@@ -136,7 +106,11 @@ class WarcArchive:
         if self._segment and self._is_over(self._segment):
             await self.flush()
             self._end_file()
+            if self._packing.is_ready:
+                await asyncio.to_thread(self._packing.train)
         self._require_space()
+        if capture.refers_to is not None:
+            capture = await asyncio.to_thread(self._referring, capture, capture.refers_to)
         segment = self._segment or self._new_file()
         try:
             return self._write(segment, self._redacted(capture))
@@ -212,7 +186,8 @@ class WarcArchive:
 
     def _is_over(self, segment: Segment) -> bool:
         age = self._clock.now() - segment.created_at
-        return segment.end > 0 and (segment.end >= self._settings.max_file or age >= self._settings.max_age * 1000)
+        full = segment.end >= self._settings.max_file or age >= self._settings.max_age * 1000
+        return segment.end > 0 and (full or self._packing.is_ready)
 
     def _redacted(self, capture: Capture) -> Capture:
         request = self._redaction.request(capture.request_head)
@@ -221,28 +196,59 @@ class WarcArchive:
             return capture
         return replace(capture, request_head=request, response_head=response)
 
+    def _referring(self, capture: Capture, wanted: Reference) -> Capture:
+        """The capture with a reference to what can be read now and has the same payload, or else with none.
+
+        A 304 keeps what it refers to in any case: there is no payload to lose.
+        """
+        found = self._reader.original(wanted.pointer) if wanted.pointer else None
+        if capture.status == 304:
+            return replace(capture, refers_to=_reference_to(*found) if found else wanted)
+        whole = capture.truncated is None and len(capture.payload) > 0 and self._settings.revisits
+        if not whole or found is None or found[1].truncated or found[1].payload != capture.payload:
+            return replace(capture, refers_to=None)
+        return replace(capture, refers_to=_reference_to(*found))
+
     def _write(self, segment: Segment, capture: Capture) -> Pointer:
-        level = self._settings.level
+        packer = self._packing.packer()
         if segment.end == 0:
             # Again after a full disk took the whole file back.
-            at = self._clock.now()
-            record, segment.warcinfo = warcinfo_record(Place(segment.name, 0, ""), at, self._facts)
-            segment.add(deflate(record, level))
+            record, segment.warcinfo = warcinfo_record(Place(segment.name, 0, ""), self._clock.now(), self._facts)
+            segment.add(packer.head + packer.pack(record))
         offset = segment.end
         record, response = response_record(capture, Place(segment.name, offset, segment.warcinfo))
-        member = deflate(record, level)
+        self._packing.learn(record)
+        member = packer.pack(record)
         segment.add(member)
         if capture.request_head:
             place = Place(segment.name, segment.end, segment.warcinfo)
-            segment.add(deflate(request_record(capture, place, response), level))
+            segment.add(packer.pack(request_record(capture, place, response)))
+        if capture.facts is not None and self._settings.metadata:
+            place = Place(segment.name, segment.end, segment.warcinfo)
+            segment.add(packer.pack(metadata_record(capture, place, response)))
         return Pointer(segment.name, offset, len(member))
+
+    def _known_dictionary(self) -> bytes:
+        """That of this crawl's newest file which has one."""
+        if self._settings.compression != "zstd":
+            return b""
+        try:
+            names = sorted(self._disk.names(self._directory), reverse=True)
+            for name in names:
+                if name.startswith(self._crawl) and name.endswith(".warc.zst") and FILE_NAME.fullmatch(name):
+                    with suppress(BrokenMember):
+                        if found := zstd.dictionary_of(partial(self._disk.read, self._directory / name)):
+                            return found
+        except OSError:
+            pass
+        return b""
 
     def _new_file(self) -> Segment:
         now = self._clock.now()
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(now // 1000))
         try:
             for _ in range(_NAME_TRIES):
-                name = f"{self._crawl}-{stamp}-{self._sequence:05d}-{self._worker}.warc.gz"
+                name = f"{self._crawl}-{stamp}-{self._sequence:05d}-{self._worker}{self._packing.suffix}"
                 self._sequence += 1
                 try:
                     self._segment = Segment(self._disk, self._directory / name, now)
@@ -301,6 +307,10 @@ class WarcArchive:
             if not segment.end:
                 with suppress(OSError):
                     self._disk.remove(segment.path)
+
+
+def _reference_to(pointer: Pointer, capture: Capture) -> Reference:
+    return Reference(capture.url, capture.at, pointer)
 
 
 def _unusable(directory: Path, error: OSError) -> StoreError:

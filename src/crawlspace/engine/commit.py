@@ -5,6 +5,7 @@ claims its links and moves its hosts on, in one transaction. A crash before that
 worst copies in the archive that no URL points to.
 
 One cadence: a group closes at 300 pages, at 0.5 s, at 32 MiB, at 20,000 links, or at once when no fetch is running.
+Where each group becomes an object of a remote storage, time and bytes are others.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from crawlspace import events
 from crawlspace.clock import Clock
 from crawlspace.engine.recent import Recent
 from crawlspace.engine.space import Space
 from crawlspace.errors import ArchiveSuspect, DiskFull
-from crawlspace.exchange import Capture
-from crawlspace.ports import Archive, Frontier
+from crawlspace.exchange import Capture, Reference
+from crawlspace.ports import Archive, Captures, Frontier
 from crawlspace.types import (
     Answer,
     Claim,
@@ -33,6 +34,7 @@ from crawlspace.types import (
     Released,
     RetryAt,
     Settlement,
+    Unchanged,
     WasRedirect,
 )
 
@@ -43,6 +45,18 @@ GROUP_CLAIMS = 20_000
 SUSPECT_TRIES = 3
 APPENDS_PER_BREATH = 16
 _COMMIT = "commit"
+
+
+class Cadence(NamedTuple):
+    """When a group closes."""
+
+    seconds: float = GROUP_SECONDS
+    bytes: int = GROUP_BYTES
+
+
+REMOTE = Cadence(5.0, 16 << 20)
+"""For storages where each group costs a request and becomes a file."""
+_USUAL = Cadence()
 
 
 @dataclass(slots=True)
@@ -61,8 +75,9 @@ class Item:
 class Basket:
     """Items on their way to the committer: bounded, and closed into groups by the cadence."""
 
-    def __init__(self, is_idle: Callable[[], bool]) -> None:
+    def __init__(self, is_idle: Callable[[], bool], cadence: Cadence = _USUAL) -> None:
         self._is_idle = is_idle
+        self._cadence = cadence
         self._items: list[Item] = []
         self._bytes = 0
         self._claims = 0
@@ -111,8 +126,8 @@ class Basket:
 
     async def _fill(self) -> None:
         loop = asyncio.get_running_loop()
-        timer = loop.call_later(GROUP_SECONDS, self._wake.set)
-        ends = loop.time() + GROUP_SECONDS
+        timer = loop.call_later(self._cadence.seconds, self._wake.set)
+        ends = loop.time() + self._cadence.seconds
         try:
             while not (self._closed or self._is_full() or self._is_idle() or loop.time() >= ends):
                 self._wake.clear()
@@ -121,11 +136,12 @@ class Basket:
             timer.cancel()
 
     def _end_of_group(self) -> int:
-        """How many items the next group has: never more links than fit, unless one item alone has them."""
-        claims = 0
+        """How many items the next group has: never more links or bytes than fit, unless one item alone has them."""
+        claims = size = 0
         for place, item in enumerate(self._items[:GROUP_ITEMS]):
             claims += len(item.claims)
-            if claims > GROUP_CLAIMS and place:
+            size += item.size
+            if (claims > GROUP_CLAIMS or size > self._cadence.bytes) and place:
                 return place
         return min(len(self._items), GROUP_ITEMS)
 
@@ -133,7 +149,7 @@ class Basket:
         """Whether what waits fills as many groups."""
         return (
             len(self._items) >= groups * GROUP_ITEMS
-            or self._bytes >= groups * GROUP_BYTES
+            or self._bytes >= groups * self._cadence.bytes
             or self._claims >= groups * GROUP_CLAIMS
         )
 
@@ -153,6 +169,8 @@ class Committer:
         """Set after every settled group: the frontier may have something new to lease."""
         self.released: Callable[[int], None] = _ignore
         """Told the token of each lease that was given back: until then it must be kept alive."""
+        self.captures: Captures | None = None
+        """Asked where bytes lie that a settled page has already; None: all are written again."""
         self.stale = 0
         """Settlements that came too late: their lease had gone to somebody else."""
         self.bytes = 0
@@ -163,6 +181,8 @@ class Committer:
         """Until the basket is closed and empty."""
         while group := await basket.take():
             self._committing = True
+            if self.captures is not None:
+                await _refer(group, self.captures)
             await self._commit(group)
             self._committing = False
             self.bytes += sum(item.size for item in group)
@@ -231,6 +251,20 @@ def _ignore(_token: int) -> None:
     """Nobody asks."""
 
 
+async def _refer(group: list[Item], captures: Captures) -> None:
+    """Let captures of bytes that a settled page has refer to that page: the archive looks whether they can."""
+    waiting: dict[bytes, list[Item]] = {}
+    for item in group:
+        digest = item.settlement.evidence.digest if isinstance(item.settlement, Finished) else None
+        if digest is not None and item.captures and item.captures[-1].refers_to is None:
+            waiting.setdefault(digest, []).append(item)
+    for found, items in zip(await captures.originals(list(waiting)), waiting.values(), strict=True):
+        for item in items if found is not None else ():
+            last = item.captures[-1]
+            referring = replace(last, refers_to=Reference(last.url, last.at, found))
+            item.captures = [*item.captures[:-1], referring]
+
+
 def _with_pointer(settlement: Settlement, pointer: Pointer | None) -> Settlement:
     if pointer is None or isinstance(settlement, Refused | Released):
         return settlement
@@ -242,6 +276,8 @@ def kind_of(settlement: Settlement) -> str:
     match settlement:
         case Finished():
             return "done"
+        case Unchanged():
+            return "unchanged"
         case ProcessingFailed():
             return "stored"
         case WasRedirect():

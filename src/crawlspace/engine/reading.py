@@ -9,23 +9,26 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from crawlspace import events
 from crawlspace.clock import Chance, Clock
 from crawlspace.content.digest import body_digest
 from crawlspace.engine.commit import Item
+from crawlspace.engine.facts import Known, with_facts
 from crawlspace.engine.fingerprints import Content, Fingerprinting
 from crawlspace.engine.intake import Intake
 from crawlspace.engine.page import Handler, Page
 from crawlspace.engine.sitemaps import Announced
 from crawlspace.errors import StoreError
-from crawlspace.exchange import Capture, FetchResult
+from crawlspace.exchange import Capture, FetchResult, Reference
+from crawlspace.pages.links import Page as ReadPage
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.sitemap import looks_like_sitemap
 from crawlspace.policy.decide import Case, decide, widens_scope
 from crawlspace.policy.outcome import REDIRECT_LOOP, Kind, Outcome, dead_end
+from crawlspace.policy.recrawl import RecrawlSettings, with_next_visit
 from crawlspace.policy.retry import RetrySettings
 from crawlspace.ports import Ledger
 from crawlspace.types import (
@@ -39,6 +42,7 @@ from crawlspace.types import (
     Reason,
     Relation,
     Settlement,
+    Unchanged,
     Unusable,
 )
 
@@ -64,6 +68,7 @@ class _Read(NamedTuple):
     claims: list[Claim]
     failure: str | None
     fingerprints: Fingerprints | None = None
+    page: ReadPage | None = None
 
 
 @dataclass(slots=True)
@@ -79,6 +84,9 @@ class Reader:
     watch: events.Watcher
     handler: Handler | None = None
     fingerprinting: Fingerprinting | None = None
+    recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
+    facts: bool = True
+    """Whether captures tell what was made of them."""
 
     async def items(self, spent: Spent) -> AsyncIterator[Item]:
         """The items for one spent URL: what a sitemap announces in parts, and last the one that settles it."""
@@ -104,15 +112,29 @@ class Reader:
             evidence = replace(evidence, detail=told[:DETAIL_LIMIT])
         case, claims = await self._case(spent, evidence)
         settlement: Settlement = decide(case, self.clock.now(), self.chance, self.retry)
+        page: ReadPage | None = None
         if isinstance(settlement, Finished):
             # Also a page that broke off on its last try: half of its links are better than none.
             if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
-                claims, failure, fingerprints = await self._page(spent.url, spent.results[-1])
+                claims, failure, fingerprints, page = await self._page(spent.url, spent.results[-1])
                 settlement = _known_by(settlement, fingerprints)
             if failure is not None:
                 failed = replace(evidence, error="processing", detail=failure)
                 settlement = ProcessingFailed(spent.token, spent.hid, spent.url, failed)
-        return Item(captures, settlement, claims)
+        settlement = with_next_visit(settlement, self.recrawl)
+        if isinstance(settlement, Unchanged):
+            captures = _referring(captures, spent.url)
+        return Item(self._with_facts(captures, spent, settlement, page), settlement, claims)
+
+    def _with_facts(
+        self, captures: list[Capture], spent: Spent, settlement: Settlement, page: ReadPage | None
+    ) -> list[Capture]:
+        """The captures, the last with what was made of it."""
+        if not self.facts:
+            return captures
+        address = self.intake.identity.identify(spent.url.url, request=spent.url.request)
+        known = None if isinstance(address, Unusable) else address
+        return with_facts(captures, Known(spent.url, known, spent.results[-1], settlement, page))
 
     async def _case(self, spent: Spent, evidence: Evidence) -> tuple[Case, list[Claim]]:
         """What is to be decided, and for a redirect the claim of its target."""
@@ -149,7 +171,7 @@ class Reader:
             fingerprints = await self._fingerprints(url, content, [link.address for link in resolved])
         except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
             return _Read([], _told(error))
-        return _Read(claims, None, fingerprints)
+        return _Read(claims, None, fingerprints, read)
 
     async def _fingerprints(self, url: QueuedUrl, content: Content, links: list[Address]) -> Fingerprints | None:
         address = self.intake.identity.identify(url.url, request=url.request)
@@ -192,9 +214,21 @@ def _evidence(results: Sequence[FetchResult]) -> Evidence:
         mime=headers.get("content-type").split(";")[0].strip().lower()[:MIME_LIMIT] or None,
         size=sum(result.wire_size for result in results),
         elapsed_ms=last.elapsed_ms,
-        etag=headers.get("etag")[:VALIDATOR_LIMIT] or None,
-        last_modified=headers.get("last-modified")[:VALIDATOR_LIMIT] or None,
+        etag=_validator(headers.get("etag")),
+        last_modified=_validator(headers.get("last-modified")),
     )
+
+
+def _validator(value: str) -> str | None:
+    """What can be sent back at the next visit; one that is too long is not kept, since half of it means nothing."""
+    return value if 0 < len(value) <= VALIDATOR_LIMIT else None
+
+
+def _referring(captures: list[Capture], url: QueuedUrl) -> list[Capture]:
+    """The captures of a page that is as it was: the last names the one that is still right."""
+    if not captures or url.before is None:
+        return captures
+    return [*captures[:-1], replace(captures[-1], refers_to=Reference(url.before.url, url.before.at))]
 
 
 def capture_of(result: FetchResult) -> Capture:

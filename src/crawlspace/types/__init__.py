@@ -37,6 +37,9 @@ from crawlspace.types.links import (
     Reason,
     Relation,
 )
+from crawlspace.types.pointers import Joined, Pointer
+from crawlspace.types.records import Captured
+from crawlspace.types.revisits import Again, Before, GenerationFigures, Plan, Round
 from crawlspace.types.settlements import (
     Answer,
     Died,
@@ -44,12 +47,12 @@ from crawlspace.types.settlements import (
     Fingerprints,
     Finished,
     Moved,
-    Pointer,
     ProcessingFailed,
     Refused,
     Released,
     RetryAt,
     Settlement,
+    Unchanged,
     WasRedirect,
 )
 
@@ -58,8 +61,11 @@ __all__ = [
     "HOST_BYTES",
     "PATH_DEPENDENT",
     "Address",
+    "Again",
     "Answer",
     "Attempt",
+    "Before",
+    "Captured",
     "Claim",
     "Claimed",
     "Counts",
@@ -68,12 +74,15 @@ __all__ = [
     "Evidence",
     "Fingerprints",
     "Finished",
+    "GenerationFigures",
     "HostFigures",
+    "Joined",
     "Lease",
     "LeasedHost",
     "Link",
     "Moved",
     "Pace",
+    "Plan",
     "Pointer",
     "ProcessingFailed",
     "QueuedUrl",
@@ -83,8 +92,10 @@ __all__ = [
     "Released",
     "RequestSpec",
     "RetryAt",
+    "Round",
     "Settlement",
     "Story",
+    "Unchanged",
     "Unusable",
     "WasRedirect",
     "Wish",

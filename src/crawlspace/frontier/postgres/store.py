@@ -21,6 +21,7 @@ from crawlspace.frontier.postgres.audit import contradictions
 from crawlspace.frontier.postgres.book import Book
 from crawlspace.frontier.postgres.claim import claim
 from crawlspace.frontier.postgres.lease import lease, next_due, renew
+from crawlspace.frontier.postgres.learned import declare, learn, learned
 from crawlspace.frontier.postgres.ledger import Ledger
 from crawlspace.frontier.postgres.loss import clamp, reclaim, void
 from crawlspace.frontier.postgres.place import Place, Shards
@@ -34,6 +35,7 @@ from crawlspace.frontier.postgres.wake import wake
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite.lease import Quotas
 from crawlspace.policy.commands import Asked, Hold
+from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
     Answer,
@@ -248,6 +250,14 @@ class PostgresFrontier:
 
     async def plan_visits(self, after: int, limit: int, by: Plan) -> int | None:
         return await self._write(lambda it: revisit.plan(it, after, limit, by), NOBODY)
+
+    # -- learned rules --------------------------------------------------------------------------------------
+
+    async def learned(self) -> list[KnownRule]:
+        return await self._look(learned)
+
+    async def learn(self, lessons: Sequence[Lesson], now: int | None = None) -> None:
+        await self._write(lambda it: learn(it, lessons), now)
 
     # -- control --------------------------------------------------------------------------------------------
 

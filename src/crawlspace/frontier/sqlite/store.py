@@ -34,6 +34,7 @@ from crawlspace.frontier.sqlite.connection import (
     writing,
 )
 from crawlspace.frontier.sqlite.lease import Leasing, Quotas, next_due, renew
+from crawlspace.frontier.sqlite.learned import declare, learn, learned
 from crawlspace.frontier.sqlite.ledger import Ledger
 from crawlspace.frontier.sqlite.loss import Losing, clamp
 from crawlspace.frontier.sqlite.review import Reviewing, browse
@@ -41,6 +42,7 @@ from crawlspace.frontier.sqlite.revive import revive
 from crawlspace.frontier.sqlite.schema import migrate, require, steps
 from crawlspace.frontier.sqlite.settle import Settling
 from crawlspace.policy.commands import Asked, Hold
+from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
     Answer,
@@ -228,6 +230,14 @@ class SqliteFrontier:
     async def segments(self) -> dict[str, int]:
         """How far settled captures reach into each of the archive's files: what must be there at a start."""
         return await self._read(Ledger.segments)
+
+    # -- learned rules --------------------------------------------------------------------------------------
+
+    async def learned(self) -> list[KnownRule]:
+        return await self._read(lambda _: learned(self._connection))
+
+    async def learn(self, lessons: Sequence[Lesson], now: int | None = None) -> None:
+        await self._write(lambda _, at: learn(self._connection, lessons, at), now)
 
     # -- control --------------------------------------------------------------------------------------------
 
