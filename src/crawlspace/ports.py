@@ -173,6 +173,10 @@ class Learned(Protocol):
         """Add to what is known; others may do so too."""
         ...
 
+    async def declared(self, keys: Sequence[bytes]) -> list[str | None]:
+        """What the pages with these fingerprints declare as their own address; empty where it is theirs."""
+        ...
+
 
 class Control(Protocol):
     """What a person changes in a crawl, also while it runs: commands, held hosts, and rulings on known URLs."""

@@ -19,7 +19,7 @@ from crawlspace.clock import Clock
 from crawlspace.errors import CrawlDirError, UsageError
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite.store import SqliteFrontier
-from crawlspace.ports import Captures, Control, Frontier, Ledger, Revisits
+from crawlspace.ports import Captures, Control, Frontier, Learned, Ledger, Revisits
 
 if TYPE_CHECKING:
     from crawlspace.frontier.postgres import Place, PostgresFrontier
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SAYS = "# Where this crawl's frontier lies, and the name by which this directory is known there. Keep it.\n\n"
 
 
-class Store(Frontier, Ledger, Control, Captures, Revisits, Protocol):
+class Store(Frontier, Ledger, Learned, Control, Captures, Revisits, Protocol):
     """What a crawl needs of its store, whatever it is."""
 
     async def void_leases(self, now: int | None = None) -> int:

@@ -117,7 +117,7 @@ class Reader:
             # Also a page that broke off on its last try: half of its links are better than none.
             if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
                 claims, failure, fingerprints, page = await self._page(spent.url, spent.results[-1])
-                settlement = _known_by(settlement, fingerprints)
+                settlement = self._declaring(_known_by(settlement, fingerprints), page)
             if failure is not None:
                 failed = replace(evidence, error="processing", detail=failure)
                 settlement = ProcessingFailed(spent.token, spent.hid, spent.url, failed)
@@ -178,6 +178,15 @@ class Reader:
         if self.fingerprinting is None or isinstance(address, Unusable):
             return None
         return await self.fingerprinting.of(content, address, links, url.depth)
+
+    def _declaring(self, settlement: Finished, page: ReadPage | None) -> Finished:
+        """The settlement with what the page declares as its own address."""
+        if page is None or page.canonical is None:
+            return settlement
+        address = self.intake.identity.identify(page.canonical, page.base_url)
+        if isinstance(address, Unusable):
+            return settlement
+        return replace(settlement, evidence=replace(settlement.evidence, canonical=address.fetch_url))
 
     def _target(self, spent: Spent) -> Address | None:
         address = self.intake.identity.identify(spent.outcome.location or "", spent.results[-1].url)

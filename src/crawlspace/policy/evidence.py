@@ -12,6 +12,8 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
+from crawlspace.urls.variants import HostRule
+
 TEXTS: Final = 3
 """Different texts (or targets) that evidence must have for a rule to be applied without a person's word."""
 
@@ -139,3 +141,34 @@ def next_state(state: RuleState, evidence: Evidence, settings: LearningSettings,
         # One page that changed between two looks must not undo what many pairs said.
         return RuleState.REFUTED if evidence.against > 1 and is_contradicted(evidence, settings) else state
     return state
+
+
+Example = tuple[str, str]
+"""Two canonical URLs."""
+
+
+class KnownRule(NamedTuple):
+    """A rule as it is stored."""
+
+    rule: HostRule
+    state: RuleState
+    evidence: Evidence
+    examples: tuple[Example, ...] = ()
+    """Some pairs that speak for it."""
+    against: tuple[Example, ...] = ()
+    """Some that speak against it."""
+    first_at: int = 0
+    last_at: int = 0
+
+
+class Lesson(NamedTuple):
+    """What is to be added to what is stored of a rule."""
+
+    rule: HostRule
+    evidence: Evidence = Evidence()
+    """The part that is new."""
+    examples: tuple[Example, ...] = ()
+    against: tuple[Example, ...] = ()
+    was: RuleState = RuleState.WATCHED
+    state: RuleState = RuleState.WATCHED
+    """Its next state; it is taken where the rule is in the state `was`, and left where somebody else changed it."""

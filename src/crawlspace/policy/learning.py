@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from crawlspace.policy.evidence import TEXTS, Evidence, LearningSettings, RuleState, next_state
+from crawlspace.policy.evidence import TEXTS, Evidence, Example, LearningSettings, RuleState, next_state
 from crawlspace.urls.hosts import host_name
 from crawlspace.urls.variants import HostRule, RuleKind, looks_random, variants
 
@@ -35,9 +35,6 @@ ALIKE: Final = 4
 EXAMPLES: Final = 3
 _MISSING: Final = b"missing"
 _FORBIDDEN: Final = b"forbidden"
-
-
-Example = tuple[str, str]
 
 
 class Sighting(NamedTuple):

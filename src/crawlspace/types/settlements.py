@@ -61,6 +61,8 @@ class Evidence:
     last_modified: str | None = None
     fingerprints: Fingerprints | None = None
     """What its content is known by; None when it has no text, or is not a page."""
+    canonical: str | None = None
+    """What the page declares as its own address, resolved."""
 
 
 @dataclass(frozen=True, slots=True)

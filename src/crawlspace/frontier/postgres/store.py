@@ -21,7 +21,7 @@ from crawlspace.frontier.postgres.audit import contradictions
 from crawlspace.frontier.postgres.book import Book
 from crawlspace.frontier.postgres.claim import claim
 from crawlspace.frontier.postgres.lease import lease, next_due, renew
-from crawlspace.frontier.postgres.learned import declare, learn, learned
+from crawlspace.frontier.postgres.learned import declare, declared, learn, learned
 from crawlspace.frontier.postgres.ledger import Ledger
 from crawlspace.frontier.postgres.loss import clamp, reclaim, void
 from crawlspace.frontier.postgres.place import Place, Shards
@@ -157,7 +157,9 @@ class PostgresFrontier:
         self, settlements: Sequence[Settlement], claims: Sequence[Claim], now: int | None = None
     ) -> list[Answer]:
         async def work(transaction: Transaction, time: _Time) -> list[Answer]:
-            return await settle(transaction, [_ours(each, time) for each in settlements], claims)
+            answers = await settle(transaction, [_ours(each, time) for each in settlements], claims)
+            await declare(transaction, settlements, answers)
+            return answers
 
         return await self._timed(work, now) if settlements or claims else []
 
@@ -258,6 +260,9 @@ class PostgresFrontier:
 
     async def learn(self, lessons: Sequence[Lesson], now: int | None = None) -> None:
         await self._write(lambda it: learn(it, lessons), now)
+
+    async def declared(self, keys: Sequence[bytes]) -> list[str | None]:
+        return await self._look(lambda it: declared(it, keys))
 
     # -- control --------------------------------------------------------------------------------------------
 

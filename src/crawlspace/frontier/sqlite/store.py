@@ -34,7 +34,7 @@ from crawlspace.frontier.sqlite.connection import (
     writing,
 )
 from crawlspace.frontier.sqlite.lease import Leasing, Quotas, next_due, renew
-from crawlspace.frontier.sqlite.learned import declare, learn, learned
+from crawlspace.frontier.sqlite.learned import declare, declared, learn, learned
 from crawlspace.frontier.sqlite.ledger import Ledger
 from crawlspace.frontier.sqlite.loss import Losing, clamp
 from crawlspace.frontier.sqlite.review import Reviewing, browse
@@ -239,6 +239,9 @@ class SqliteFrontier:
     async def learn(self, lessons: Sequence[Lesson], now: int | None = None) -> None:
         await self._write(lambda _, at: learn(self._connection, lessons, at), now)
 
+    async def declared(self, keys: Sequence[bytes]) -> list[str | None]:
+        return await self._read(lambda _: declared(self._connection, keys))
+
     # -- control --------------------------------------------------------------------------------------------
 
     async def ask(self, commands: Sequence[str], now: int | None = None) -> list[int]:
@@ -300,7 +303,9 @@ class SqliteFrontier:
     ) -> list[Answer]:
         self._claiming(book, now).run(claims)
         book.write()
-        return Settling(self._connection, self._settings, book, now).run(settlements)
+        answers = Settling(self._connection, self._settings, book, now).run(settlements)
+        declare(self._connection, settlements, answers)
+        return answers
 
     def _rule(self, rulings: Sequence[Ruling], asked: Asked | None, book: Book, now: int) -> list[bool]:
         if asked is not None:
