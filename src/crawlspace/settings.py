@@ -26,8 +26,10 @@ from crawlspace.fetch.resolve import NetworkSettings
 from crawlspace.frontier.settings import FrontierSettings, StoreSettings
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.robots import RobotsSettings
+from crawlspace.policy.groups import GroupSettings
 from crawlspace.policy.pace import HostSettings
 from crawlspace.policy.priority import PrioritySettings
+from crawlspace.policy.recrawl import RecrawlSettings
 from crawlspace.policy.retry import RetrySettings
 from crawlspace.policy.scope import ScopeSettings
 from crawlspace.policy.traps import TrapSettings
@@ -50,12 +52,14 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         "crawlspace/{version} (+{contact})"
     )
     host: HostSettings = field(default_factory=HostSettings)
+    group: GroupSettings = field(default_factory=GroupSettings)
     concurrency: ConcurrencySettings = field(default_factory=ConcurrencySettings)
     robots: RobotsSettings = field(default_factory=RobotsSettings)
     scope: ScopeSettings = field(default_factory=ScopeSettings)
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     priority: PrioritySettings = field(default_factory=PrioritySettings)
     retry: RetrySettings = field(default_factory=RetrySettings)
+    recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
     discovery: PageSettings = field(default_factory=PageSettings)
@@ -72,6 +76,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             pages_per_host=self.budget.pages_per_host,
             pages_per_seed_host=self.budget.pages_per_seed_host,
             delay_ms=round(self.host.delay * 1000),
+            group=self.group,
+            revisits=self.recrawl.on,
+            waits_for_visits=self.recrawl.on and self.recrawl.stay,
         )
 
     def agent(self) -> str:

@@ -57,6 +57,7 @@ ENDINGS = {
 )
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes that crawl together on this machine.")
 @click.option("--archive", is_flag=True, help="Fetch pictures, style sheets and scripts of the pages too.")
+@click.option("--recrawl", is_flag=True, help="Visit pages again that are due.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, only what goes wrong.")
 @config_file
 @overrides
@@ -68,6 +69,7 @@ def command(
     frontier: str | None,
     workers: int | None,
     archive: bool,
+    recrawl: bool,
     quiet: bool,
     config: Path | None,
     overrides: Sequence[str],
@@ -75,6 +77,8 @@ def command(
     """Crawl from the given URLs, or go on with the crawl in --dir."""
     if archive:
         overrides = (*ARCHIVE, *overrides)
+    if recrawl:
+        overrides = (*overrides, "recrawl.on=true")
     if workers is not None:
         overrides = (*overrides, f"concurrency.workers={workers}")
     place = CrawlDirectory(directory or _default_directory(urls))

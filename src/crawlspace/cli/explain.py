@@ -20,7 +20,7 @@ from crawlspace.observe.words import duration, moment, size, what_next
 from crawlspace.policy.scope import Scope
 from crawlspace.ports import Ledger
 from crawlspace.states import UrlState
-from crawlspace.types import Address, HostFigures, Relation, Story, Unusable
+from crawlspace.types import Address, HostFigures, Relation, Round, Story, Unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class _Found:
     """Why a URL that is not known is not, in words."""
     host: str
     """Why its host is not asked just now, in words; empty when it is, or when nothing is left to ask."""
+    rounds: list[Round]
+    """How earlier visits ended."""
 
 
 @click.command("explain")
@@ -45,11 +47,14 @@ def command(directory: Path, url: str, json_lines: bool) -> None:
         echo_json(facts)
         return
     for name, value in facts.items():
-        if value is None or value == [] or name == "history":
+        if value is None or value == [] or name in ("history", "rounds"):
             continue
         if name == "pointer":
             value = f"{value['file']}, {value['length']} bytes from {value['offset']}"
         click.echo(f"{name:14}{printable(str(value))}")
+    for each in facts.get("rounds") or ():
+        found_then = " ".join(filter(None, (each["state"], each["reason"], _change(each["changed"]))))
+        click.echo(f"{'earlier visit':14}{each['at']}  {printable(found_then)}")
     for attempt in facts.get("history") or ():
         click.echo(f"{'tried':14}{attempt['at']}  {printable(attempt['error'])}")
 
@@ -62,6 +67,7 @@ async def _find(directory: Path, url: str) -> _Found:
         if isinstance(address, Unusable):
             raise UsageError(f"{printable(url)!r} is no URL that can be crawled ({address.reason})")
         (story,) = await frontier.find([address.key])
+        (rounds,) = await frontier.rounds([address.key])
         notes = await frontier.notes()
         host = await _host(frontier, address.host)
     scope = Scope.restore(settings.scope, notes.get("scope")).ignoring(read_ignored(notes))
@@ -71,6 +77,7 @@ async def _find(directory: Path, url: str) -> _Found:
         story,
         "" if story else _why_unknown(address, scope),
         waits(host, SystemClock().now()) if host and asked else "",
+        rounds,
     )
 
 
@@ -119,6 +126,10 @@ def _facts(found: _Found) -> dict[str, Any]:
         "copy_of": story.copy_of,
         "outcome": None,
         "pointer": None,
+        "generation": story.generation or None,
+        "last_visit": _change(story.changed),
+        "next_visit": moment(story.next_visit) if story.next_visit else None,
+        "rounds": list(map(_round, found.rounds)),
         "history": [{"at": moment(each.at), "error": each.error, "status": each.status} for each in story.history],
         "host_waits": found.host or None,
         "next": what_next(story, SystemClock().now()),
@@ -129,6 +140,24 @@ def _facts(found: _Found) -> dict[str, Any]:
             file, offset, length = evidence.pointer
             facts["pointer"] = {"file": file, "offset": offset, "length": length}
     return facts
+
+
+def _round(one: Round) -> dict[str, Any]:
+    return {
+        "generation": one.generation,
+        "at": moment(one.at),
+        "state": one.state.name.lower(),
+        "status": one.status,
+        "reason": one.reason,
+        "changed": one.changed,
+        "pointer": None if one.pointer is None else one.pointer._asdict(),
+    }
+
+
+def _change(changed: bool | None) -> str | None:
+    if changed is None:
+        return None
+    return "found something new" if changed else "found no change"
 
 
 def _outcome(story: Story) -> str:

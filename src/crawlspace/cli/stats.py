@@ -10,7 +10,7 @@ import click
 from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run
 from crawlspace.observe.words import size
 from crawlspace.states import UrlState
-from crawlspace.types import Counts
+from crawlspace.types import Counts, GenerationFigures
 
 
 @click.command("stats")
@@ -19,11 +19,12 @@ from crawlspace.types import Counts
 def command(directory: Path, json_lines: bool) -> None:
     """Totals of a crawl, running or not."""
 
-    async def main() -> Counts:
+    async def main() -> tuple[Counts, list[GenerationFigures]]:
         async with reading(directory) as (frontier, _):
-            return await frontier.counts()
+            return await frontier.counts(), await frontier.generations()
 
-    facts = figures(run(main))
+    counts, generations = run(main)
+    facts = {**figures(counts), "generations": list(map(_generation, generations))}
     if json_lines:
         echo_json(facts)
         return
@@ -37,6 +38,16 @@ def command(directory: Path, json_lines: bool) -> None:
         click.echo(
             f"{facts['refused_beyond_cap']} more refusals were counted only: their host had too many of the kind"
         )
+    if len(generations) > 1:
+        for each in facts["generations"]:
+            told = ", ".join(f"{n} {name}" for name, n in each.items() if n and name != "generation")
+            click.echo(f"generation {each['generation']}: {told}")
+
+
+def _generation(one: GenerationFigures) -> dict[str, int]:
+    ended = {state.name.lower(): n for state, n in one.ended.items()}
+    own = {"generation": one.generation, "begun": one.begun, "waiting": one.waiting}
+    return {**own, **ended, "changed": one.changed, "unchanged": one.unchanged}
 
 
 def figures(counts: Counts) -> dict[str, Any]:

@@ -91,6 +91,8 @@ class Way(NamedTuple):
     nofollow: bool = False
     barred: bool = False
     """The page that gave it asks that none of its links be followed."""
+    modified: int | None = None
+    """When it was changed last, as whoever names it has it."""
 
 
 @dataclass(slots=True)
@@ -107,6 +109,8 @@ class Intake:
     """Whether a page's wish that none of its links be followed holds."""
     score: Score | None = None
     """A user's own word on the class of a new URL."""
+    revisits: bool = False
+    """Whether pages are visited again: only then it matters when a sitemap says that one was changed."""
     growth: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while the scope is replaced and written, so that no two changes take each other back."""
     alarms: list[Alarm] = field(default_factory=list)
@@ -262,7 +266,7 @@ class Intake:
     def found(self, address: Address, way: Way) -> Claim | None:
         """The claim for an address that was found this way; None when the recent set holds it."""
         best = self._ranking.front_class(address, way.depth, way.relation, way.front_class)
-        if self.recent.holds(address.key, best, way.depth):
+        if way.modified is None and self.recent.holds(address.key, best, way.depth):
             return None
         refusal = self.scope.judge(address, depth=way.depth, hops=0, relation=way.relation, nofollow=way.nofollow)
         if refusal is None and way.barred:
@@ -280,4 +284,5 @@ class Intake:
             relation=way.relation,
             refusal=refusal,
             seed_host=self.scope.is_seed_host(address),
+            modified=way.modified,
         )

@@ -102,11 +102,13 @@ class Announced:
 
     def _way(self, entry: Entry) -> Way:
         priority = self._intake.priority
+        modified = entry.lastmod if self._intake.revisits else None
         if self._reader.kind is Kind.INDEX:
             best = front_class(priority, 1, Relation.SITEMAP_FILE)
-            return Way(Relation.SITEMAP_FILE, self._level + 1, best, self._source.id)
+            return Way(Relation.SITEMAP_FILE, self._level + 1, best, self._source.id, modified=modified)
         age = None if entry.lastmod is None else self._now - entry.lastmod
-        return Way(Relation.SITEMAP, 1, announced_class(priority, 1, entry.priority, age), self._source.id)
+        best = announced_class(priority, 1, entry.priority, age)
+        return Way(Relation.SITEMAP, 1, best, self._source.id, modified=modified)
 
     # -- for whom it may speak ------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from crawlspace.policy.outcome import Kind, Outcome, classify
 from crawlspace.policy.pace import Breaker, HostSettings, Treatment
 from crawlspace.ports import Fetcher
 from crawlspace.types import Lease, Pace, QueuedUrl, Refused, Released, Unusable
+from crawlspace.policy.recrawl import conditions
 from crawlspace.urls import Identity, origin_of
 
 HOLD_SECONDS = 5.0
@@ -180,7 +181,7 @@ class Visit:
             return
         spec = url.request
         request = (
-            FetchRequest(url.url)
+            FetchRequest(url.url, headers=conditions(url.before))
             if spec is None
             else FetchRequest(
                 url.url, spec.method, spec.body, (("Content-Type", spec.content_type),) if spec.content_type else ()

@@ -41,6 +41,7 @@ class Visited(NamedTuple):
     copy_of: int | None
     interval_ms: int | None
     changed: int | None
+    content: bytes | None
 
 
 def planned(end: Ending, again: Again | None, now: int) -> Ending:
@@ -49,7 +50,9 @@ def planned(end: Ending, again: Again | None, now: int) -> Ending:
         return end
     due = None if again.interval_ms is None else now + again.interval_ms
     changed = None if again.changed is None else int(again.changed)
-    return end._replace(next_visit=due, interval_ms=again.interval_ms, changed=changed)
+    return end._replace(
+        next_visit=due, interval_ms=again.interval_ms, changed=changed, content=again.content or end.content
+    )
 
 
 def last_done(visits: Iterable[Visited]) -> Visited | None:
@@ -71,6 +74,7 @@ def unchanged(end: Ending, earlier: Visited | None) -> Ending:
         etag=end.etag or earlier.etag,
         last_modified=end.last_modified or earlier.last_modified,
         copy_of=earlier.copy_of,
+        content=earlier.content,
     )
 
 
@@ -84,8 +88,10 @@ def before(visits: Iterable[Visited]) -> Before | None:
                 at=visit.requested_at or visit.at,
                 status=visit.status,
                 digest=visit.digest,
-                etag=visit.etag,
-                last_modified=visit.last_modified,
+                content=visit.content,
+                # What broke off must not be found unchanged.
+                etag=None if visit.reason else visit.etag,
+                last_modified=None if visit.reason else visit.last_modified,
                 target=visit.target,
                 interval_ms=visit.interval_ms,
                 misses=tuple(reversed(misses)),

@@ -15,6 +15,7 @@ from typing import assert_never
 
 from crawlspace.clock import Chance
 from crawlspace.policy.outcome import BAD_LOCATION, Kind, Outcome
+from crawlspace.policy.recrawl import NOT_MODIFIED, conditions
 from crawlspace.policy.retry import Failed, RetrySettings, next_try
 from crawlspace.types import (
     Died,
@@ -26,10 +27,11 @@ from crawlspace.types import (
     Refused,
     Relation,
     RetryAt,
+    Unchanged,
     WasRedirect,
 )
 
-Ending = Finished | WasRedirect | Moved | RetryAt | Died
+Ending = Finished | Unchanged | WasRedirect | Moved | RetryAt | Died
 """The settlements of a URL that was asked for."""
 
 
@@ -77,8 +79,11 @@ def widens_scope(url: QueuedUrl, outcome: Outcome) -> bool:
     return from_seed and outcome.kind is Kind.REDIRECT and outcome.permanent
 
 
-def _finished(case: Case) -> Finished:
-    return Finished(case.token, case.hid, case.url, _evidence(case, case.outcome.error))
+def _finished(case: Case) -> Finished | Unchanged:
+    evidence = _evidence(case, case.outcome.error)
+    if evidence.status == NOT_MODIFIED and conditions(case.url.before):
+        return Unchanged(case.token, case.hid, case.url, evidence)
+    return Finished(case.token, case.hid, case.url, evidence)
 
 
 def _redirected(case: Case) -> WasRedirect | Moved | Died:
@@ -88,7 +93,9 @@ def _redirected(case: Case) -> WasRedirect | Moved | Died:
     return ending(case.token, case.hid, case.url, _evidence(case, None), case.target)
 
 
-def _again_or_never(case: Case, now: int, chance: Chance, settings: RetrySettings) -> RetryAt | Finished | Died:
+def _again_or_never(
+    case: Case, now: int, chance: Chance, settings: RetrySettings
+) -> RetryAt | Finished | Unchanged | Died:
     error = _class_of(case.outcome)
     failed = Failed(error, case.url.attempts + 1, case.outcome.retry_after_ms)
     due = next_try(failed, now, chance, settings)

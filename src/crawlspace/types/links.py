@@ -83,6 +83,8 @@ class Claim(NamedTuple):
     seed_host: bool = False
     """The host is a seed's own: another page budget applies."""
     lifts: Reason | None = None
+    modified: int | None = None
+    """When the page was last changed, as a sitemap has it: what was fetched before is visited again soon."""
 
 
 @unique

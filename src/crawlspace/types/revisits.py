@@ -17,6 +17,8 @@ class Again:
     """From the end of this visit to the next; None: there is none."""
     changed: bool | None = None
     """None: there was nothing to compare with, or it could not be seen."""
+    content: bytes | None = None
+    """By what the next visit tells whether the page has changed; None: by its bytes alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Before:
     """When that was."""
     status: int | None = None
     digest: bytes | None = None
+    content: bytes | None = None
     etag: str | None = None
     last_modified: str | None = None
     target: str | None = None

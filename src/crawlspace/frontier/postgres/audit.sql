@@ -45,6 +45,21 @@ SELECT c.name, c.kept, c.counted FROM kept, leased, waiting, ended, LATERAL (VAL
 ) AS c (name, kept, counted)
 WHERE c.kept <> c.counted;
 
+-- name: rounds
+-- Counts of ended visits that are not what the rows say: generation, state, change, kept, counted.
+SELECT
+  coalesce(k.generation, c.generation), coalesce(k.state, c.state), coalesce(k.changed, c.changed),
+  k.present, c.present, k.past, c.past
+FROM (
+  SELECT generation, state, changed, sum(present) AS present, sum(past) AS past FROM round GROUP BY 1, 2, 3
+) AS k FULL JOIN (
+  SELECT generation, state, changed, sum(present) AS present, sum(past) AS past FROM (
+    SELECT generation, state, coalesce(changed, -1) AS changed, 1 AS present, 0 AS past FROM outcome WHERE generation > 0
+    UNION ALL SELECT generation, state, coalesce(changed, -1), 0, 1 FROM visit
+  ) AS rows GROUP BY 1, 2, 3
+) AS c USING (generation, state, changed)
+WHERE coalesce(k.present, 0) <> coalesce(c.present, 0) OR coalesce(k.past, 0) <> coalesce(c.past, 0);
+
 -- name: hosts
 -- Hosts whose counters, class or shard are not what their rows say.
 SELECT h.name, h.n_queued, q.n, h.n_leased, l.n, h.n_delayed, d.n, h.done, o.done, h.dead, o.dead, h.class, q.best

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from crawlspace.frontier.postgres.columns import keys, numbers, texts
 from crawlspace.frontier.postgres.hosts import HeldHost, hold
+from crawlspace.frontier.postgres.revisit import bring_forward
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Ended, Named, Place, Urls
@@ -94,7 +95,7 @@ class Claiming:
         for place, number, changes_nothing in await looked.fetchall():
             claim = self._claims[place - 1]
             self._known[claim.address.key] = number
-            if claim.refusal is None and not (changes_nothing and claim.lifts is None):
+            if claim.refusal is None and not (changes_nothing and claim.lifts is None and claim.modified is None):
                 self._open.add(place - 1)
                 self.hosts.add(self._hids[place - 1])
         self._find_new()
@@ -187,6 +188,8 @@ class _Judging:
         self._refused: dict[bytes, _Refused] = {}
         self._bettered: dict[int, Waiting] = {}
         self._readmitted: dict[int, Waiting] = {}
+        self._changed: dict[Named, int] = {}
+        """When pages that have ended were changed, as somebody says."""
 
     def see_seed(self, hid: int) -> None:
         """The host is a seed's own."""
@@ -298,6 +301,8 @@ class _Judging:
 
     def _readmit(self, claim: Claim, hid: int, number: int) -> None:
         ended = self._ended.get(number)
+        if ended is not None and claim.modified is not None and self._settings.revisits:
+            self._changed[Named(hid, number)] = claim.modified
         if ended is None or ended.state is not UrlState.SKIPPED or ended.reason is None:
             return
         host = self._hosts[hid]
@@ -337,6 +342,7 @@ class _Judging:
             await urls.end(
                 [(row._replace(id=given_out[key]), self._ending(why)) for key, (row, why) in self._refused.items()]
             )
+        await bring_forward(self._transaction, self._changed)
         await urls.enqueue(queued)
         await urls.better([(self._places[number], row) for number, row in self._bettered.items()])
         await self._write_refusals()

@@ -29,11 +29,11 @@ WITH first AS (
 ), kept AS (
   INSERT INTO visit (
     shard, id, generation, state, at, url, reason, requested_at, status, segment, "offset", length, digest, mime, size,
-    etag, last_modified, target, copy_of, interval_ms, changed
+    etag, last_modified, target, copy_of, interval_ms, changed, content
   )
   SELECT
     shard, id, generation, state, at, url, reason, requested_at, status, segment, "offset", length, digest, mime, size,
-    etag, last_modified, target, copy_of, interval_ms, changed
+    etag, last_modified, target, copy_of, interval_ms, changed, content
   FROM gone
   ON CONFLICT DO NOTHING
 ), come AS (
@@ -54,7 +54,7 @@ FROM gone GROUP BY 1, 2, 3;
 -- The latest visits of URLs, the newest of each first.
 SELECT
   v.id, v.generation, v.state, v.at, v.url, v.reason, v.requested_at, v.status, v.segment, v."offset", v.length, v.digest,
-  v.mime, v.etag, v.last_modified, v.target, v.copy_of, v.interval_ms, v.changed
+  v.mime, v.etag, v.last_modified, v.target, v.copy_of, v.interval_ms, v.changed, v.content
 FROM unnest(%(shard)s::smallint[], %(id)s::bigint[]) AS k (shard, id)
 CROSS JOIN LATERAL (
   SELECT * FROM visit v WHERE v.shard = k.shard AND v.id = k.id ORDER BY v.generation DESC LIMIT %(limit)s
@@ -64,7 +64,7 @@ CROSS JOIN LATERAL (
 -- The visits of keys that others have followed, with the key's place in the list, and their archive files.
 SELECT
   k.n, v.id, v.generation, v.state, v.at, v.url, v.reason, v.requested_at, v.status, v.segment, v."offset", v.length,
-  v.digest, v.mime, v.etag, v.last_modified, v.target, v.copy_of, v.interval_ms, v.changed,
+  v.digest, v.mime, v.etag, v.last_modified, v.target, v.copy_of, v.interval_ms, v.changed, v.content,
   (SELECT s.name FROM segment s WHERE s.id = v.segment)
 FROM unnest(%(shard)s::smallint[], %(fp)s::uuid[]) WITH ORDINALITY AS k (shard, fp, n)
 CROSS JOIN LATERAL (SELECT s.id FROM seen s WHERE s.shard = k.shard AND s.fp = k.fp LIMIT 1) AS s

@@ -25,7 +25,7 @@ _OUTCOME = (
 )
 """In the order of `rows.outcome`."""
 
-_BLOBS = frozenset({"tail", "request", "digest"})
+_BLOBS = frozenset({"tail", "request", "digest", "content"})
 _TEXTS = frozenset(
     ("url", "relation", "label", "meta", "history", "reason", "detail", "mime", "etag", "last_modified", "target")
 )

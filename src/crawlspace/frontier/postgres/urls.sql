@@ -92,7 +92,8 @@ WHERE d.shard = k.shard AND d.hid = k.hid AND d.id = k.id;
 INSERT INTO outcome (
   shard, id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request,
   history, generation, state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, "offset",
-  length, digest, mime, size, etag, last_modified, target, copy_of
+  length, digest, mime, size, etag, last_modified, target, copy_of,
+  next_visit, interval_ms, changed, content
 )
 SELECT * FROM unnest(
   %(shard)s::smallint[], %(id)s::bigint[], %(hid)s::bigint[], %(class)s::smallint[], %(tail)s::bytea[],
@@ -102,7 +103,8 @@ SELECT * FROM unnest(
   %(reason)s::text[], %(detail)s::text[], %(requested_at)s::bigint[], %(status)s::integer[],
   %(elapsed_ms)s::integer[], %(segment)s::integer[], %(offset)s::bigint[], %(length)s::bigint[],
   %(digest)s::bytea[], %(mime)s::text[], %(size)s::bigint[], %(etag)s::text[], %(last_modified)s::text[],
-  %(target)s::text[], %(copy_of)s::bigint[]
+  %(target)s::text[], %(copy_of)s::bigint[], %(next_visit)s::bigint[], %(interval_ms)s::bigint[],
+  %(changed)s::smallint[], %(content)s::bytea[]
 );
 
 -- name: reopen

@@ -83,6 +83,7 @@ class Audit:
                 return found
             for part in (self._totals, self._hosts, self._leases, self._refusals, self._places, self._segments):
                 found += part()
+            found += self._rounds()
             return found
 
     def captures(self, after: int, limit: int) -> list[Captured]:
@@ -164,6 +165,10 @@ class Audit:
             for name, noted, reached in rows
         ]
 
+    def _rounds(self) -> list[Fault]:
+        n = self._connection.execute(_SQL["rounds"]).fetchone()[0]
+        return [Fault(f"{n} counts of ended visits are not what was counted")] if n else []
+
     # -- mending --------------------------------------------------------------------------------------------
 
     def mend(self, now: int) -> None:
@@ -175,7 +180,7 @@ class Audit:
         self._void(now)
         with writing(self._connection):
             self._mend_hosts()
-            for name in ("clear_refusals", "mend_refusals", "mend_segments"):
+            for name in ("clear_refusals", "mend_refusals", "mend_segments", "clear_rounds", "mend_rounds"):
                 self._connection.execute(_SQL[name])
             counted = self._connection.execute(_SQL["totals"]).fetchall()
             self._connection.executemany(_SQL["mend_total"], [(n or 0, name) for name, n in counted])

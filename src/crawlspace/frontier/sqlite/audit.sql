@@ -39,6 +39,33 @@ WHERE h.n_queued <> coalesce(q.n, 0) OR h.n_delayed <> coalesce(d.n, 0) OR h.n_l
   OR h.ready <> (coalesce(q.n, 0) > 0 AND h.parked IS NULL)
   OR (h.token IS NULL AND q.best IS NOT NULL AND h.class <> q.best);
 
+-- name: rounds
+-- How many counts of ended visits are not what the rows say.
+WITH counted AS (
+  SELECT generation, state, changed, sum(present) AS present, sum(past) AS past FROM (
+    SELECT generation, state, coalesce(changed, -1) AS changed, 1 AS present, 0 AS past FROM outcome WHERE generation > 0
+    UNION ALL SELECT generation, state, coalesce(changed, -1), 0, 1 FROM visit
+  ) GROUP BY generation, state, changed
+), kept AS (
+  SELECT generation, state, changed, present, past FROM round WHERE present > 0 OR past > 0
+)
+SELECT count(*) FROM (
+  SELECT * FROM (SELECT * FROM counted EXCEPT SELECT * FROM kept)
+  UNION ALL SELECT * FROM (SELECT * FROM kept EXCEPT SELECT * FROM counted)
+);
+
+-- name: clear_rounds
+-- Forget how many visits ended how, to count them anew.
+DELETE FROM round;
+
+-- name: mend_rounds
+-- Count how visits ended.
+INSERT INTO round (generation, state, changed, present, past)
+SELECT generation, state, changed, sum(present), sum(past) FROM (
+  SELECT generation, state, coalesce(changed, -1) AS changed, 1 AS present, 0 AS past FROM outcome WHERE generation > 0
+  UNION ALL SELECT generation, state, coalesce(changed, -1), 0, 1 FROM visit
+) GROUP BY generation, state, changed;
+
 -- name: strangers
 -- URLs whose host nobody knows.
 SELECT count(*) FROM (
@@ -109,7 +136,10 @@ SELECT name, length FROM segment ORDER BY name;
 
 -- name: lower_segment
 -- A file of the archive is shorter than was noted: what URLs still point to is all that must be there.
-UPDATE segment SET length = coalesce((SELECT max(o.offset + o.length) FROM outcome o WHERE o.segment = segment.id), 0)
+UPDATE segment SET length = max(
+  coalesce((SELECT max(o.offset + o.length) FROM outcome o WHERE o.segment = segment.id), 0),
+  coalesce((SELECT max(v.offset + v.length) FROM visit v WHERE v.segment = segment.id), 0)
+)
 WHERE name = ?;
 
 -- name: captures

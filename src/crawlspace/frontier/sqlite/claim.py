@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import listed, statements
 from crawlspace.frontier.sqlite.book import HOSTS, REFUSED_BEYOND_CAP, Book
+from crawlspace.frontier.sqlite.revisit import bring_forward
 from crawlspace.frontier.sqlite.rows import Ending, Waiting, bettered, waiting
 from crawlspace.frontier.sqlite.urls import URLS, Place, Urls
 from crawlspace.states import Event, UrlState
@@ -211,6 +212,8 @@ class Claiming:
 
     def _readmit(self, claim: Claim, number: int) -> None:
         ended = self._urls.ended(number)
+        if ended is not None and claim.modified is not None and self._settings.revisits:
+            bring_forward(self._connection, number, claim.modified, self._now)
         if ended is None or ended.state is not UrlState.SKIPPED or ended.reason is None:
             return
         host = self._host(claim)

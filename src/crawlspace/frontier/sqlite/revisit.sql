@@ -15,10 +15,10 @@ UPDATE outcome SET next_visit = ? WHERE id = ?;
 -- How a visit ended that another one follows.
 INSERT INTO visit (
   id, generation, state, at, url, reason, requested_at, status, segment, offset, length, digest, mime, size, etag,
-  last_modified, target, copy_of, interval_ms, changed
+  last_modified, target, copy_of, interval_ms, changed, content
 ) SELECT
   id, generation, state, at, url, reason, requested_at, status, segment, offset, length, digest, mime, size, etag,
-  last_modified, target, copy_of, interval_ms, changed
+  last_modified, target, copy_of, interval_ms, changed, content
 FROM outcome WHERE id = ? ON CONFLICT DO NOTHING;
 
 -- name: requeue
@@ -39,7 +39,7 @@ DELETE FROM outcome WHERE id = ?;
 -- The latest visits of a URL, the newest first.
 SELECT
   id, generation, state, at, url, reason, requested_at, status, segment, offset, length, digest, mime, etag, last_modified,
-  target, copy_of, interval_ms, changed
+  target, copy_of, interval_ms, changed, content
 FROM visit WHERE id = ? ORDER BY generation DESC LIMIT ?;
 
 -- name: number
@@ -50,7 +50,7 @@ SELECT id FROM seen WHERE fp = ?;
 -- The visits of a URL that others have followed, and their archive files.
 SELECT
   v.id, v.generation, v.state, v.at, v.url, v.reason, v.requested_at, v.status, v.segment, v.offset, v.length, v.digest,
-  v.mime, v.etag, v.last_modified, v.target, v.copy_of, v.interval_ms, v.changed,
+  v.mime, v.etag, v.last_modified, v.target, v.copy_of, v.interval_ms, v.changed, v.content,
   (SELECT s.name FROM segment s WHERE s.id = v.segment)
 FROM visit v WHERE v.id = ? ORDER BY v.generation;
 

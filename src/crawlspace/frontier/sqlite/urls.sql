@@ -47,8 +47,8 @@ SELECT state, reason, token FROM outcome WHERE id = ?;
 INSERT INTO outcome (
   id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history, generation,
   state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, offset, length, digest, mime, size, etag,
-  last_modified, target, copy_of
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+  last_modified, target, copy_of, next_visit, interval_ms, changed, content
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: reopen
 -- An outcome is undone: the columns of a waiting URL with all its tries.

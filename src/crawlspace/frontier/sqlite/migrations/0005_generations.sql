@@ -1,10 +1,11 @@
 -- Rounds of visits: when a page is looked at again, and how its earlier visits ended.
 
--- When the URL is to be visited again (NULL: never), how long its pages are left alone, and whether the last visit found
--- something else than the one before it (NULL: there was none to compare with).
+-- When the URL is to be visited again (NULL: never), how long its pages are left alone, whether the last visit found
+-- something else than the one before it (NULL: there was none to compare with), and by what that is told next time.
 ALTER TABLE outcome ADD COLUMN next_visit INTEGER;
 ALTER TABLE outcome ADD COLUMN interval_ms INTEGER;
 ALTER TABLE outcome ADD COLUMN changed INTEGER CHECK (changed IN (0, 1));
+ALTER TABLE outcome ADD COLUMN content BLOB;
 CREATE INDEX outcome_next_visit ON outcome (next_visit) WHERE next_visit IS NOT NULL;
 
 -- How the earlier visits of URLs ended that were, or are to be, visited again: one row for each generation they left.
@@ -29,6 +30,7 @@ CREATE TABLE visit (
   copy_of INTEGER,
   interval_ms INTEGER,
   changed INTEGER,
+  content BLOB,
   PRIMARY KEY (id, generation)
 ) STRICT, WITHOUT ROWID;
 
