@@ -153,7 +153,7 @@ class Killed:
     directory: Path
     asked: Counter[str] = field(default_factory=Counter)
     in_hand: int = 0
-    """URLs that were leased when it died."""
+    """URLs that were leased when it died, and for each host that was, its robots.txt, which may have been on its way."""
 
     def run(self, point: str = "", hit: int = NEVER) -> bool:
         """One life; whether it was killed."""
@@ -177,7 +177,8 @@ class Killed:
             return 0
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
             try:
-                return int(connection.execute("SELECT coalesce(sum(n_leased), 0) FROM host").fetchone()[0])
+                asked = "SELECT coalesce(sum(n_leased + (n_leased > 0)), 0) FROM host"
+                return int(connection.execute(asked).fetchone()[0])
             except sqlite3.OperationalError:
                 return 0  # killed before the store was made
 
