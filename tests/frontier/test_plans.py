@@ -30,7 +30,20 @@ from crawlspace.testing.frontier_contract_words import (
 from crawlspace.types import Reason
 
 PACKAGE = "crawlspace.frontier.sqlite"
-FILES = ("book", "claim", "condemned", "control", "lease", "ledger", "loss", "review", "schema", "settle", "urls")
+FILES = (
+    "book",
+    "claim",
+    "condemned",
+    "control",
+    "lease",
+    "ledger",
+    "loss",
+    "review",
+    "revisit",
+    "schema",
+    "settle",
+    "urls",
+)
 """All but what audits and re-keys a store, which reads it whole."""
 SMALL = {
     "meta": "a few facts",
@@ -39,6 +52,7 @@ SMALL = {
     "sqlite_master": "one row for each table and index",
     "(subquery-1)": "the rows a statement just limited",
     "asked": "the rows a call asks for",
+    "round": "one row for each generation and end",
 }
 """Tables that may be read whole, and why."""
 

@@ -121,7 +121,8 @@ async def generations(transaction: Transaction, states: Mapping[UrlState, int]) 
 async def plan(transaction: Transaction, after: int, limit: int, by: Plan) -> int | None:
     """Give the next outcomes behind a number their next visit; the number reached, None at the end."""
     everywhere = numbers(range(transaction.shards.number))
-    [(end,)] = await transaction.rows(_SQL["batch_end"], all=everywhere, after=after, limit=limit)
+    rows = await transaction.rows(_SQL["batch_end"], all=everywhere, after=after, limit=limit)
+    end: int | None = rows[0][0]
     if end is not None:
         await transaction.run(_SQL["plan"], all=everywhere, after=after, end=end, **by._asdict())
     return end

@@ -151,7 +151,8 @@ class Rekeying:
         """Put the ready store under the new rules, which these facts tell; where it stands then."""
         left = msgspec.structs.replace(progress, stage=LINKS if progress.parts else DONE, after=(0,))
         with durably(self._connection, self._settings), writing(self._connection):
-            self._connection.execute(_SQL["drop_plan"])
+            for statement in ("drop_plan", "drop_visits", "point_visits"):
+                self._connection.execute(_SQL[statement])
             self._connection.executemany(_SQL["write_fact"], facts.items())
             self._connection.execute(_SQL["write_fact"], (UNFINISHED, encoded(left) if progress.parts else ""))
         return left

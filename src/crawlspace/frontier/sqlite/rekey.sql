@@ -63,6 +63,15 @@ CREATE INDEX IF NOT EXISTS merged_winner ON merged (winner);
 -- Whether this store was ever re-keyed.
 SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'merged';
 
+-- name: drop_visits
+-- Earlier visits of URLs that are one with another now.
+DELETE FROM visit WHERE id IN (SELECT id FROM merged);
+
+-- name: point_visits
+-- Earlier visits name who stayed as their first copy.
+UPDATE visit SET copy_of = (SELECT m.winner FROM merged m WHERE m.id = visit.copy_of)
+WHERE copy_of IN (SELECT id FROM merged);
+
 -- name: drop_plan
 -- The plan was carried out.
 DROP TABLE IF EXISTS rekey_plan;
