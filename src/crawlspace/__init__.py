@@ -8,10 +8,11 @@ if TYPE_CHECKING:
     from crawlspace.api import Crawl, Result
     from crawlspace.engine.intake import Request
     from crawlspace.engine.page import Page
+    from crawlspace.exports.pipeline import Drop
     from crawlspace.policy.priority import Candidate
 
 __version__ = "0.1.0"
-__all__ = ["Candidate", "Crawl", "Page", "Request", "Result", "__version__"]
+__all__ = ["Candidate", "Crawl", "Drop", "Page", "Request", "Result", "__version__"]
 
 _HOMES = {
     "Crawl": "crawlspace.api",
@@ -19,6 +20,7 @@ _HOMES = {
     "Request": "crawlspace.engine.intake",
     "Page": "crawlspace.engine.page",
     "Candidate": "crawlspace.policy.priority",
+    "Drop": "crawlspace.exports.pipeline",
 }
 
 

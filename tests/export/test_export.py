@@ -17,9 +17,9 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from crawlspace.app.export import CAPTURE_COLUMNS, LINK_COLUMNS, URL_COLUMNS
+from crawlspace.app.export import COLUMNS, What
 from crawlspace.cli.options import reading
-from crawlspace.observe.tables import unguarded
+from crawlspace.exports.tables import unguarded
 from crawlspace.states import UrlState
 from crawlspace.types import Counts
 
@@ -35,6 +35,10 @@ def rows(text: str) -> list[dict[str, Any]]:
 
 def table(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def names(what: What) -> tuple[str, ...]:
+    return tuple(column.name for column in COLUMNS[what])
 
 
 def counts(crawl: Path) -> Counts:
@@ -59,7 +63,7 @@ def exported(crawlspace: Command, crawl: Path, tmp_path: Path) -> Callable[..., 
 
 def test_every_url_is_there_once_and_in_its_state(exported: Callable[..., bytes], crawl: Path) -> None:
     found = rows(exported("urls.jsonl").decode())
-    assert all(tuple(row) == URL_COLUMNS for row in found)
+    assert all(tuple(row) == names(What.URLS) for row in found)
     # Two rows may share an address where the method differs; none does here.
     assert len({row["url"] for row in found}) == len(found)
     states = Counter(row["state"] for row in found)
@@ -144,7 +148,7 @@ def test_a_list_of_urls_is_one_address_a_line(exported: Callable[..., bytes]) ->
 
 def test_captures_are_rows_that_point_into_the_archive(exported: Callable[..., bytes], crawl: Path) -> None:
     found = rows(exported("captures.jsonl", "--what", "captures").decode())
-    assert all(tuple(row) == CAPTURE_COLUMNS for row in found)
+    assert all(tuple(row) == names(What.CAPTURES) for row in found)
     assert {row["state"] for row in found} == {"done", "stored", "redirected", "dead"}
     for row in found:
         with (crawl / "archive" / row["file"]).open("rb") as file:
@@ -156,7 +160,7 @@ def test_captures_are_rows_that_point_into_the_archive(exported: Callable[..., b
 
 def test_links_are_those_of_the_pages_and_the_redirects(exported: Callable[..., bytes]) -> None:
     found = rows(exported("links.jsonl", "--what", "links").decode())
-    assert all(tuple(row) == LINK_COLUMNS for row in found)
+    assert all(tuple(row) == names(What.LINKS) for row in found)
     assert {(row["source"], row["target"], row["relation"], row["nofollow"], row["unusable"]) for row in found} == {
         (HOME, "http://a.test/done?b=1&a=2", "hyperlink", False, None),
         (HOME, TARGET, "hyperlink", True, None),
@@ -230,7 +234,7 @@ def test_captures_that_cannot_be_read_are_told_and_left_out(crawlspace: Command,
     ("options", "told"),
     [
         (["-o", "urls"], "tells no format"),
-        (["-o", "urls.xls"], ".jsonl.zst, .jsonl, .csv"),
+        (["-o", "urls.xls"], ".jsonl.zst, .jsonl.gz, .jsonl, .csv"),
         (["-o", "-"], "say --format"),
         (["-o", "a.cdxj", "--what", "urls"], "holds captures"),
         (["-o", "a.warc.gz", "--what", "links"], "holds captures"),

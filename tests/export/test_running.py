@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
@@ -114,6 +115,7 @@ def test_memory_does_not_grow_with_the_number_of_urls(tmp_path: Path) -> None:
         tracemalloc.start()
         try:
             for name in ("urls.jsonl.zst", "urls.csv"):
+                gc.collect()
                 done = export(place, wide(), Wanted(format_of(Path(name))), tmp_path / f"{urls}{name}")
                 assert done.rows == urls
             peaks.append(tracemalloc.get_traced_memory()[1])

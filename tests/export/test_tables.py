@@ -13,7 +13,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crawlspace.observe.tables import Form, Row, guarded, table, unguarded
+from crawlspace.exports.tables import Form, Row, guarded, table, unguarded
 
 DANGEROUS = tuple("=+-@\t\r\n\0")
 ODD = st.text(st.sampled_from("=+-@\t\r\n;,'\"a\0 \uff1d"))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import mkstemp
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from crawlspace.errors import DiskFull, UsageError
 
@@ -36,26 +38,110 @@ def output(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         return
-    if not force:
-        _require_free(path)
-    with _translated(path):
-        handle, name = mkstemp(PARTIAL, path.name + ".", path.parent)
-    partial = Path(name)
-    try:
-        with _translated(path), os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(handle)
-            os.fchmod(handle, _MODE & ~_umask())
+    with output_path(path, force=force) as partial, _translated(path), partial.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def output_path(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """An empty file for others to fill, which will be at `path`; as `output`. Standard output gets it whole."""
+    with partials(path, force=force) as grow:
+        partial = grow(path)
         with _translated(path):
-            _publish(partial, path, force=force)
+            yield partial
+
+
+class Target(NamedTuple):
+    """Where a result goes."""
+
+    path: Path
+    force: bool = False
+    """Write over what is there."""
+
+    def stream(self) -> AbstractContextManager[BinaryIO]:
+        """See `output`."""
+        return output(self.path, force=self.force)
+
+    def file(self) -> AbstractContextManager[Path]:
+        """See `output_path`."""
+        return output_path(self.path, force=self.force)
+
+
+class Partials:
+    """Files that grow beside their names, and get them together."""
+
+    def __init__(self, *, force: bool) -> None:
+        self._force = force
+        self._grown: list[tuple[Path, Path]] = []
+
+    def __call__(self, path: Path) -> Path:
+        """A new empty file that is to be at `path`."""
+        if not self._force and path != STANDARD:
+            _require_free(path)
+        with _translated(path):
+            handle, name = mkstemp(PARTIAL, path.name + ".", _directory(path))
+        os.close(handle)
+        self._grown.append((Path(name), path))
+        return Path(name)
+
+    def rename(self, partial: Path, path: Path) -> None:
+        """Let a file that grows get another name."""
+        if not self._force and path != STANDARD:
+            _require_free(path)
+        self._grown = [(each, path if each == partial else name) for each, name in self._grown]
+
+    def publish(self) -> None:
+        """Give all files their names, in the order in which they were begun."""
+        for partial, path in self._grown:
+            with _translated(path):
+                _settle(partial)
+                if path == STANDARD:
+                    _print(partial)
+                else:
+                    _publish(partial, path, force=self._force)
+
+    def remove(self) -> None:
+        """Leave nothing under any other name."""
+        for partial, _ in self._grown:
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def partials(path: Path, *, force: bool = False) -> Iterator[Partials]:
+    """Files that become visible together at the end, or not at all; nothing may be at `path` from the start."""
+    if not force and path != STANDARD:
+        _require_free(path)
+    growing = Partials(force=force)
+    try:
+        yield growing
+        growing.publish()
     finally:
-        partial.unlink(missing_ok=True)
+        growing.remove()
 
 
 def directory_of(path: Path) -> Path:
     """The directory in which a file at `path` is made; the current one for standard output."""
     return Path.cwd() if path == STANDARD else path.absolute().parent
+
+
+def _directory(path: Path) -> Path:
+    return Path(tempfile.gettempdir()) if path == STANDARD else path.parent
+
+
+def _settle(partial: Path) -> None:
+    """Make a file durable, and as readable as any other."""
+    handle = os.open(partial, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+        os.fchmod(handle, _MODE & ~_umask())
+    finally:
+        os.close(handle)
+
+
+def _print(partial: Path) -> None:
+    with partial.open("rb") as file:
+        shutil.copyfileobj(file, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
 
 
 def _require_free(path: Path) -> None:

@@ -9,10 +9,11 @@ import click
 import msgspec
 
 from crawlspace.app.directory import CrawlDirectory
-from crawlspace.app.export import Format, Wanted, What, export, format_of
+from crawlspace.app.export import Exported, Format, Wanted, What, export, format_of, usual
+from crawlspace.app.exporting.stages import load_stages
 from crawlspace.app.output import STANDARD
 from crawlspace.cli.options import as_json, directory_argument, settings_used
-from crawlspace.errors import StoreDamaged, UsageError
+from crawlspace.errors import CrawlspaceError, StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.states import UrlState
 
@@ -35,10 +36,19 @@ _STATES = {state.name.lower(): state for state in UrlState}
 @click.option(
     "--what",
     type=click.Choice([each.value for each in What]),
-    help="Rows of what; default: urls, in cdxj and warc.gz captures.",
+    help="Rows of what; default: urls, and what the format holds where it holds but one thing.",
 )
 @click.option("--state", "states", type=click.Choice([*_STATES]), multiple=True, help="Only these; may be repeated.")
 @click.option("--host", help="Only those of this host.")
+@click.option("--unique", is_flag=True, help="Of pages with the same content only one.")
+@click.option(
+    "--pipeline",
+    "stages",
+    multiple=True,
+    metavar="MODULE:NAME",
+    help="Send rows through this stage, which may change or drop them; may be repeated.",
+)
+@click.option("--base", metavar="URL", help="Where the parts of a sitemap will lie that one file cannot hold.")
 @click.option("--raw", is_flag=True, help="Leave CSV as it is, also what a spreadsheet would take for a formula.")
 @click.option("--force", is_flag=True, help="Write over FILE.")
 @as_json
@@ -49,34 +59,50 @@ def command(
     what: str | None,
     states: tuple[str, ...],
     host: str | None,
+    unique: bool,
+    stages: tuple[str, ...],
+    base: str | None,
     raw: bool,
     force: bool,
     json_lines: bool,
 ) -> None:
-    """Write URLs, captures or links to FILE: .jsonl, .jsonl.zst, .csv, .txt, .cdxj or .warc.gz."""
+    """Write URLs, captures, links or pages to FILE.
+
+    The suffix says how: .jsonl, .jsonl.zst, .jsonl.gz, .csv, .parquet, .sqlite, .txt, .cdxj, .warc.gz, .wacz,
+    .wet.gz, .wat.gz, .graphml, or .xml for a sitemap.
+    """
     if form is None and target == STANDARD:
         raise UsageError("standard output has no suffix", hint="say --format, such as --format csv")
     format_ = format_of(target) if form is None else Format(form)
     wanted = Wanted(
         format=format_,
-        what=_what(format_) if what is None else What(what),
+        what=usual(format_) if what is None else What(what),
         states=frozenset(_STATES[name] for name in states or _STATES),
         host=None if host is None else host.lower(),
         guard=not raw,
+        unique=unique,
+        stages=load_stages(stages),
+        base=base,
     )
     place = CrawlDirectory(directory)
     done = export(place, settings_used(place), wanted, target, force=force)
+    _tell(done, wanted, target, json_lines=json_lines)
+    if done.damaged:
+        sys.exit(StoreDamaged.exit_code)
+    if done.failed:
+        sys.exit(CrawlspaceError.exit_code)
+
+
+def _tell(done: Exported, wanted: Wanted, target: Path, *, json_lines: bool) -> None:
     aside = target == STANDARD
     if json_lines:
         facts = {"rows": done.rows, "damaged": done.damaged, "damages": done.damages}
+        if wanted.stages:
+            facts |= {"dropped": dict(done.dropped), "failed": done.failed}
         click.echo(msgspec.json.encode(facts), err=aside)
-    else:
-        click.echo(f"{done.rows} {wanted.what}: {printable(str(target))}", err=aside)
-        for damage in done.damages:
-            click.echo(printable(damage), err=True)
-    if done.damaged:
-        sys.exit(StoreDamaged.exit_code)
-
-
-def _what(form: Format) -> What:
-    return What.CAPTURES if form in (Format.CDXJ, Format.WARC) else What.URLS
+        return
+    click.echo(f"{done.rows} {wanted.what}: {printable(str(target))}", err=aside)
+    for reason, n in done.dropped.most_common():
+        click.echo(f"dropped {n}: {printable(reason)}", err=True)
+    for damage in done.damages:
+        click.echo(printable(damage), err=True)

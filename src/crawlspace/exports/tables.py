@@ -9,8 +9,9 @@ each mark that could start one. `unguarded` takes exactly those away again.
 from __future__ import annotations
 
 import csv
+import gzip
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum, unique
 from typing import BinaryIO, Protocol
@@ -18,10 +19,11 @@ from typing import BinaryIO, Protocol
 import msgspec
 import zstandard
 
-Cell = str | int | bool | None | msgspec.Raw
-"""A value of a row; `msgspec.Raw` is JSON already."""
+from crawlspace.exports.columns import Cell
+
 Row = Sequence[Cell]
 AddRow = Callable[[Row], None]
+AddItem = Callable[[Mapping[str, object]], None]
 
 
 @unique
@@ -32,6 +34,8 @@ class Form(StrEnum):
     """An object a line, with the names of the columns."""
     JSON_LINES_ZSTD = "jsonl.zst"
     """The same, compressed (RFC 8878)."""
+    JSON_LINES_GZIP = "jsonl.gz"
+    """The same in gzip (RFC 1952)."""
     CSV = "csv"
     """RFC 4180, with a line of names; texts in quotation marks, numbers without."""
     LIST = "txt"
@@ -43,6 +47,7 @@ class _Text(Protocol):
 
 
 _ZSTD_LEVEL = 6
+_GZIP_LEVEL = 6
 _DANGEROUS = "=+\\-@\t\r\n\x00\uff1d\uff0b\uff0d\uff20"
 # Behind a mark at the very end comes our own quotation mark, and for who splits there it opens the next cell.
 _BEGINNING = rf"""["']*[{_DANGEROUS}]"""
@@ -50,20 +55,35 @@ _START = re.compile(rf"""^(?={_BEGINNING})|([;\t\r\n])(?={_BEGINNING}|["']*\Z)""
 _GUARDED = re.compile(rf"""^'(?={_BEGINNING})|([;\t\r\n])'(?={_BEGINNING}|["']*\Z)""")
 
 
+JSON_FORMS = frozenset({Form.JSON_LINES, Form.JSON_LINES_ZSTD, Form.JSON_LINES_GZIP})
+
+
 @contextmanager
 def table(form: Form, out: BinaryIO, columns: Sequence[str], *, guard: bool = True) -> Iterator[AddRow]:
     """Write a table to `out`: gives the function that takes its rows. `guard` protects those who open CSV."""
     match form:
-        case Form.JSON_LINES:
-            yield _json(out, columns)
-        case Form.JSON_LINES_ZSTD:
-            compressor = zstandard.ZstdCompressor(_ZSTD_LEVEL, write_checksum=True)
-            with compressor.stream_writer(out, closefd=False) as packed:
-                yield _json(packed, columns)
+        case Form.JSON_LINES | Form.JSON_LINES_ZSTD | Form.JSON_LINES_GZIP:
+            with items(form, out) as add:
+                yield lambda row: add(dict(zip(columns, row, strict=True)))
         case Form.CSV:
             yield _csv(out, columns, guarded if guard else str)
         case Form.LIST:
             yield lambda row: _write(out, f"{_cell(row[0], str)}\n")
+
+
+@contextmanager
+def items(form: Form, out: BinaryIO) -> Iterator[AddItem]:
+    """Write JSON lines to `out`, `form` being one of `JSON_FORMS`: gives the function that takes its objects."""
+    match form:
+        case Form.JSON_LINES_ZSTD:
+            compressor = zstandard.ZstdCompressor(_ZSTD_LEVEL, write_checksum=True)
+            with compressor.stream_writer(out, closefd=False) as packed:
+                yield _json(packed)
+        case Form.JSON_LINES_GZIP:
+            with gzip.GzipFile("", "wb", _GZIP_LEVEL, out, mtime=0) as file:
+                yield _json(file)
+        case _:
+            yield _json(out)
 
 
 def guarded(text: str) -> str:
@@ -76,11 +96,11 @@ def unguarded(cell: str) -> str:
     return _GUARDED.sub(lambda mark: mark[1] or "", cell)
 
 
-def _json(out: _Text, columns: Sequence[str]) -> AddRow:
+def _json(out: _Text) -> AddItem:
     encode = msgspec.json.Encoder().encode
 
-    def add(row: Row) -> None:
-        out.write(encode(dict(zip(columns, row, strict=True))) + b"\n")
+    def add(item: Mapping[str, object]) -> None:
+        out.write(encode(item) + b"\n")
 
     return add
 
