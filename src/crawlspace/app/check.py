@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.raw import disk_of, read_archive
+from crawlspace.archive.disk import Disk, Unreachable
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock
 from crawlspace.content.digest import body_digest
-from crawlspace.errors import StoreDamaged
+from crawlspace.errors import ArchiveAway, StoreDamaged
 from crawlspace.fetch.replay import result_of
 from crawlspace.frontier.sqlite.audit import Audit, Captured, Fault, open_audit
 from crawlspace.settings import Settings
@@ -66,6 +68,11 @@ class Checker:
     watch: Watch = lambda n: None  # noqa: ARG005 -- nobody watches
     _sizes: dict[str, int | None] = field(default_factory=dict)
 
+    _disk: Disk = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._disk = disk_of(self.settings.archive)
+
     def run(self) -> Report:
         """Check, and repair if asked to; raises `CrawlDirInUse` when that is wanted of a crawl that runs."""
         self.directory.require()
@@ -101,7 +108,9 @@ class Checker:
         return short
 
     def _captures(self, audit: Audit, report: Report) -> None:
-        archive = self._archive() if self.directory.archive.is_dir() else None
+        archive = None
+        if self.directory.archive.is_dir():
+            archive = read_archive(self.directory, self.settings, self.clock)
         after = 0
         while batch := audit.captures(after, BATCH):
             after = batch[-1].id
@@ -144,7 +153,7 @@ class Checker:
 
     def _size(self, name: str) -> int | None:
         if name not in self._sizes:
-            self._sizes[name] = _size(self.directory.archive / name)
+            self._sizes[name] = _size(self._disk, self.directory.archive / name)
         return self._sizes[name]
 
     def _size_now(self, name: str) -> int:
@@ -152,20 +161,13 @@ class Checker:
         del self._sizes[name]
         return self._size(name) or 0
 
-    def _archive(self) -> WarcArchive:
-        return WarcArchive(
-            self.directory.archive,
-            self.settings.archive,
-            self.clock,
-            crawl=self.directory.path.resolve().name,
-            software="crawlspace",
-        )
 
-
-def _size(path: Path) -> int | None:
-    """Bytes of a plain file; None when there is none. A running crawl's files grow: what is settled is there."""
+def _size(disk: Disk, path: Path) -> int | None:
+    """Bytes of an archive file; None when there is none. A running crawl's files grow: what is settled is there."""
     try:
-        return path.stat().st_size if path.is_file() else None
+        return disk.size(path)
+    except Unreachable as error:
+        raise ArchiveAway(str(error.strerror)) from error
     except OSError:
         return None
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from crawlspace.archive.columns import DIRECTORY as CAPTURES
 from crawlspace.errors import CrawlDirError, CrawlDirInUse, DiskFull
 from crawlspace.settings import FILE, Settings, as_toml
 
@@ -41,6 +42,11 @@ class CrawlDirectory:
     def archive(self) -> Path:
         """The WARC files."""
         return self.path / "archive"
+
+    @property
+    def captures(self) -> Path:
+        """The table of captures."""
+        return self.path / CAPTURES
 
     @property
     def config(self) -> Path:

@@ -15,7 +15,18 @@ import msgspec
 
 from crawlspace import __version__
 from crawlspace.app.directory import CrawlDirectory
-from crawlspace.app.rules import NEW_RULES_TEXT, RULES, RULES_TEXT, in_words
+from crawlspace.app.raw import read_archive
+from crawlspace.app.rules import (
+    LEARNED,
+    LEARNED_GOAL,
+    NEW_RULES_TEXT,
+    RULES,
+    RULES_TEXT,
+    goal_in,
+    in_words,
+    under,
+    written,
+)
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock
 from crawlspace.engine.intake import Intake
@@ -55,6 +66,7 @@ from crawlspace.states import UrlState
 from crawlspace.types import Claim, Claimed, RequestSpec, Unusable
 from crawlspace.urls import Identity, Policy, policy_from
 from crawlspace.urls.difference import difference, may_part
+from crawlspace.urls.variants import HostRule
 
 SOFTWARE = f"crawlspace/{__version__}"
 LONGEST = 65_536
@@ -118,6 +130,9 @@ class _Target:
     """Where a crawl is going."""
 
     settings: Settings
+    """Those that hold then: with the learned rules."""
+    rules: list[HostRule]
+    """The learned ones among the rules."""
     policy: Policy
     identity: Identity
     """For new links, under the setting's limits."""
@@ -126,17 +141,20 @@ class _Target:
 
     @classmethod
     def of(cls, settings: Settings, notes: Mapping[str, str]) -> _Target:
+        rules = goal_in(notes)
+        settings = under(settings, rules)
         policy = policy_from(settings.identity)
         key = bytes.fromhex(notes.get("hash_key", ""))
         identity = Identity(policy, key)
         anything = msgspec.structs.replace(settings.identity, max_length=LONGEST)
         widest = Identity(policy_from(anything), key)
         scope = _rescoped(settings, notes.get("scope"), widest)
-        return cls(settings, policy, identity, scope, _NewRules(widest, scope))
+        return cls(settings, rules, policy, identity, scope, _NewRules(widest, scope))
 
     def facts(self) -> dict[str, str]:
         """What a crawl is told when its store is ready."""
-        return {RULES: self.policy.identifier, RULES_TEXT: self.policy.text, "scope": self.scope.roots}
+        learned = {LEARNED: written(self.rules), LEARNED_GOAL: ""}
+        return {RULES: self.policy.identifier, RULES_TEXT: self.policy.text, "scope": self.scope.roots, **learned}
 
 
 def _rescoped(settings: Settings, roots: str | None, identity: Identity) -> Scope:
@@ -219,15 +237,25 @@ async def apply(
         target = _Target.of(settings, notes)
         progress = decoded(notes.get(UNFINISHED))
         if progress is None and notes.get(RULES) == target.policy.identifier:
-            directory.write_effective(settings)
+            await _note(directory, target, clock)
+            directory.write_effective(target.settings)
             return None
         _require_same_goal(progress, target.policy, notes, directory)
         with open_rekeying(directory.database, settings.frontier(), target.naming, batch) as rekeying:
             if progress is None:
                 progress = _begun(rekeying, target, notes, clock)
             progress = _carried_out(rekeying, progress, target, watch)
-        directory.write_effective(settings)
+        directory.write_effective(target.settings)
         return await _Offering(directory, target, clock, watch).run(progress)
+
+
+async def _note(directory: CrawlDirectory, target: _Target, clock: Clock) -> None:
+    """Write down which learned rules hold where that changes no URL's key."""
+    frontier = await SqliteFrontier.open(directory.database, target.settings.frontier(), clock)
+    try:
+        await frontier.note(target.facts())
+    finally:
+        await frontier.close()
 
 
 def _begun(rekeying: Rekeying, target: _Target, notes: Mapping[str, str], clock: Clock) -> Progress:
@@ -341,7 +369,7 @@ def _intake(target: _Target, *, follow: bool) -> Intake:
 
 
 def _archive(directory: CrawlDirectory, settings: Settings, clock: Clock) -> WarcArchive:
-    return WarcArchive(directory.archive, settings.archive, clock, crawl=directory.path.name, software=SOFTWARE)
+    return read_archive(directory, settings, clock)
 
 
 def _claims_of(source: Source, intake: Intake, archive: WarcArchive, settings: Settings) -> list[Claim] | None:

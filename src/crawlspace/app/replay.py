@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crawlspace.app.directory import CrawlDirectory
-from crawlspace.archive.warc import WarcArchive
+from crawlspace.app.raw import read_archive
 from crawlspace.clock import SystemClock
 from crawlspace.exchange import FetchResult
 from crawlspace.fetch.replay import result_of
@@ -13,7 +13,4 @@ from crawlspace.types import Pointer
 
 def replay(place: CrawlDirectory, pointer: Pointer, settings: Settings) -> FetchResult:
     """The answer behind a pointer; raises `StoreDamaged` when the archive does not have it as it was written."""
-    archive = WarcArchive(
-        place.archive, settings.archive, SystemClock(), crawl=place.path.name, software="crawlspace"
-    )
-    return result_of(archive.open(pointer), settings.fetch)
+    return result_of(read_archive(place, settings, SystemClock()).open(pointer), settings.fetch)

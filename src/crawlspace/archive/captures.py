@@ -70,12 +70,12 @@ def response_record(capture: Capture, place: Place) -> tuple[bytes, str]:
     fields = _common(kind, name, capture, place)
     if refers:
         fields += _reference(capture, refers)
-    if address := _bare_address(capture.address):
+    if address := bare_address(capture.address):
         fields.append(("WARC-IP-Address", address))
     if capture.truncated:
         fields.append(("WARC-Truncated", capture.truncated.value))
     fields.append(("WARC-Block-Digest", digest))
-    if _ends_plainly(head) and not _is_not_modified(capture):
+    if _ends_plainly(head) and not is_not_modified(capture):
         fields.append(("WARC-Payload-Digest", sha1_name(capture.payload)))
     fields.append(("Content-Type", "application/http;msgtype=response"))
     return encode(fields, block), name
@@ -210,7 +210,7 @@ def _common(kind: str, name: str, capture: Capture, place: Place) -> list[tuple[
 
 def _reference(capture: Capture, refers: Reference) -> list[tuple[str, str]]:
     fields = [
-        ("WARC-Profile", NOT_MODIFIED if _is_not_modified(capture) else SAME_PAYLOAD),
+        ("WARC-Profile", NOT_MODIFIED if is_not_modified(capture) else SAME_PAYLOAD),
         ("WARC-Refers-To-Target-URI", refers.url),
         ("WARC-Refers-To-Date", date_text(refers.at)),
     ]
@@ -219,7 +219,8 @@ def _reference(capture: Capture, refers: Reference) -> list[tuple[str, str]]:
     return fields
 
 
-def _is_not_modified(capture: Capture) -> bool:
+def is_not_modified(capture: Capture) -> bool:
+    """Whether it says only that an earlier capture is still right."""
     return capture.refers_to is not None and capture.status == 304
 
 
@@ -235,7 +236,8 @@ def _split(block: bytes) -> tuple[bytes, bytes]:
     return block[:end], block[end:]
 
 
-def _bare_address(address: str) -> str:
+def bare_address(address: str) -> str:
+    """The IP address alone, as records have it; empty when there is none."""
     found = _ADDRESS.fullmatch(address)
     return next(filter(None, found.groups())) if found else ""
 

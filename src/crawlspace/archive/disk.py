@@ -19,6 +19,10 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 """Not blocking matters for what is no file: a named pipe in the directory must not hang a reader."""
 
 
+class Unreachable(OSError):
+    """A remote disk did not answer, or not as it should."""
+
+
 class AppendFile(Protocol):
     """A file that grows at its end."""
 
@@ -41,6 +45,9 @@ class AppendFile(Protocol):
 
 class Disk(Protocol):
     """A directory's worth of files."""
+
+    grows: bool
+    """Whether a file can be added to when it was synced."""
 
     def make_directory(self, path: Path) -> None:
         """Make the directory and its parents unless they are there."""
@@ -100,6 +107,8 @@ class _RealFile:
 
 class RealDisk:
     """The operating system's own files."""
+
+    grows = True
 
     def make_directory(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from crawlspace.archive.captures import CAPTURES, capture_of, facts_of, lacks_payload, reference_of, with_payload
-from crawlspace.archive.disk import Disk
+from crawlspace.archive.disk import Disk, Unreachable
 from crawlspace.archive.members import BrokenMember, Member, Read, members
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
 from crawlspace.archive.stored import Stored, gather, joined_to
-from crawlspace.errors import StoreDamaged
+from crawlspace.errors import ArchiveAway, StoreDamaged, StoreError
 from crawlspace.exchange import Capture, Facts
 from crawlspace.types import Pointer
 
@@ -73,7 +73,7 @@ class Reader:
             if stored.response.kind != "response":
                 return None
             return stored.pointer, capture_of(stored.response, None)
-        except (StoreDamaged, BrokenMember, BrokenRecord, OSError):
+        except (StoreError, BrokenMember, BrokenRecord, OSError):
             return None
 
     def scan(self, files: Mapping[str, int]) -> Iterator[tuple[Pointer, Capture]]:
@@ -112,6 +112,8 @@ class Reader:
         except (BrokenMember, BrokenRecord, StoreDamaged) as error:
             raise BrokenRecord(f"the capture to which it refers is damaged: {error}") from None
         except OSError as error:
+            if isinstance(error, Unreachable):
+                raise _unusable(pointer.file, error) from error
             raise BrokenRecord(f"the capture to which it refers is gone: {error.strerror or error}") from None
         if record is None or record.kind != "response":
             raise BrokenRecord("it refers to a place where no response lies")
@@ -173,5 +175,7 @@ def _unreadable(pointer: Pointer, error: Exception) -> StoreDamaged:
     return StoreDamaged(f"the record at byte {pointer.offset} of {pointer.file} cannot be read: {error}")
 
 
-def _unusable(file: str, error: OSError) -> StoreDamaged:
+def _unusable(file: str, error: OSError) -> StoreError:
+    if isinstance(error, Unreachable):
+        return ArchiveAway(str(error.strerror))
     return StoreDamaged(f"the archive file {file} cannot be read: {error.strerror or error}")

@@ -41,10 +41,10 @@ def repair_files(
     `StoreDamaged`, having changed nothing, when a file is gone or shorter than that.
     """
     try:
-        names = [name for name in disk.names(directory) if FILE_NAME.fullmatch(name) and _is_of(worker, name)]
+        names = [name for name in disk.names(directory) if FILE_NAME.fullmatch(name) and is_of(worker, name)]
         sizes = {name: disk.size(directory / name) for name in names}
         for name, length in sorted(flushed.items()):
-            if _is_of(worker, name):
+            if is_of(worker, name):
                 _require(name, sizes.get(name, 0), length)
         grown = [name for name, size in sorted(sizes.items()) if size > flushed.get(name, 0) or not size]
         repairs = [
@@ -58,7 +58,7 @@ def repair_files(
         raise StoreError(f"the archive in {directory} cannot be repaired: {error.strerror or error}") from error
 
 
-def _is_of(worker: int | None, name: str) -> bool:
+def is_of(worker: int | None, name: str) -> bool:
     """Whether this worker made the file, by the end of its name."""
     return worker is None or name.partition(".")[0].endswith(f"-{worker}")
 

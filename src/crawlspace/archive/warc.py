@@ -22,16 +22,19 @@ from pathlib import Path
 
 from crawlspace.archive import zstd
 from crawlspace.archive.captures import Place, metadata_record, request_record, response_record, warcinfo_record
-from crawlspace.archive.disk import Disk, RealDisk
+from crawlspace.archive.disk import Disk, RealDisk, Unreachable
+from crawlspace.archive.objects import ObjectDisk
 from crawlspace.archive.packing import packing_of
 from crawlspace.archive.reader import FILE_NAME, Reader
 from crawlspace.archive.redact import Redaction
 from crawlspace.archive.repair import Repair, repair_files
+from crawlspace.archive.rows import Row, row_of
 from crawlspace.archive.segment import Segment
 from crawlspace.archive.settings import ArchiveSettings
+from crawlspace.archive.table import CaptureTable
 from crawlspace.archive.tape import BrokenMember
 from crawlspace.clock import Clock
-from crawlspace.errors import ArchiveSuspect, ConfigError, CrawlspaceError, DiskFull, StoreError
+from crawlspace.errors import ArchiveAway, ArchiveSuspect, ConfigError, CrawlspaceError, DiskFull, StoreError
 from crawlspace.exchange import Capture, Reference
 from crawlspace.types import Pointer
 
@@ -59,8 +62,10 @@ class WarcArchive:
         software: str,
         disk: Disk = _REAL_DISK,
         robots: str = "",
+        table: CaptureTable | None = None,
     ) -> None:
         """`robots` is the policy told in each file's first record, such as `obey`; nothing is told when empty.
+        `table` gets a row for each capture that is durable.
 
         Makes the directory; raises `StoreError` when it cannot.
         """
@@ -77,6 +82,8 @@ class WarcArchive:
         self._packing = packing_of(settings, self._known_dictionary())
         self._segment: Segment | None = None
         self._sequence = 0
+        self._table = table
+        self._rows: list[Row] = []
         self._flushed: dict[str, int] = {}
         self._flushing: asyncio.Task[None] | None = None
         try:
@@ -89,11 +96,19 @@ class WarcArchive:
         """Durable length in bytes of each file written since the start: what the store keeps for `recover`."""
         return self._flushed
 
+    @property
+    def table_failure(self) -> OSError | None:
+        """Why the table of captures lacks rows; None when it does not."""
+        return self._table.failure if self._table is not None else None
+
     def recover(self, flushed: Mapping[str, int], worker: int | None = None) -> list[Repair]:
         """Cut what a crash tore; once, before the first append of any worker. See `repair.repair_files`.
 
         With the number of a worker, before the first append of that one; the files of others may grow meanwhile.
         """
+        if isinstance(self._disk, ObjectDisk):
+            self._disk.clear_buffer(self._directory, worker)
+            return []
         return repair_files(self._disk, self._directory, flushed, self._settings.max_record, worker)
 
     async def append(self, capture: Capture) -> Pointer:
@@ -112,10 +127,14 @@ class WarcArchive:
         if capture.refers_to is not None:
             capture = await asyncio.to_thread(self._referring, capture, capture.refers_to)
         segment = self._segment or self._new_file()
+        capture = self._redacted(capture)
         try:
-            return self._write(segment, self._redacted(capture))
+            pointer = self._write(segment, capture)
         except OSError as error:
             raise self._write_failed(segment, error) from error
+        if self._table is not None:
+            self._rows.append(row_of(pointer, capture))
+        return pointer
 
     async def flush(self) -> None:
         """Return when all that was appended is durable; see `ports.Archive.flush`. Nothing to do costs nothing."""
@@ -153,6 +172,8 @@ class WarcArchive:
         finally:
             await self._quiet()
             self._end_file()
+            if self._table is not None:
+                await asyncio.to_thread(self._table.close)
 
     async def _quiet(self) -> None:
         """Wait for a flush whose caller was cancelled."""
@@ -270,10 +291,17 @@ class WarcArchive:
             segment.sync()
         except OSError as error:
             self._end_file()
+            self._rows = []
             raise self._suspect(segment, error) from error
         self._flushed[segment.name] = segment.flushed
+        if not self._disk.grows:
+            self._end_file()
+        if self._table is not None:
+            self._table.add(self._rows)
+            self._rows = []
 
     def _write_failed(self, segment: Segment, error: OSError) -> CrawlspaceError:
+        self._rows = []
         if error.errno not in _FULL:
             self._end_file()
             return self._suspect(segment, error)
@@ -286,6 +314,8 @@ class WarcArchive:
     def _suspect(self, segment: Segment, error: OSError) -> CrawlspaceError:
         if error.errno in _FULL:
             return self._full()
+        if isinstance(error, Unreachable):
+            return ArchiveAway(str(error.strerror), hint="nothing is lost meanwhile; it is tried again")
         return ArchiveSuspect(
             f"the archive file {segment.name} could not be made durable: {error.strerror or error}",
             hint="a new file is begun; if this comes again, look at the disk's health",

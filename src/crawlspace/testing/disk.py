@@ -41,6 +41,7 @@ class FaultyDisk:
         self.steps = 0
         """Changes asked for so far."""
         self._inner: Disk = inner or RealDisk()
+        self.grows = self._inner.grows
         self._synced: dict[Path, int] = {}
         self._unnamed: set[Path] = set()
 

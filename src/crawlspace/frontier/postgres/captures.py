@@ -32,7 +32,7 @@ async def originals(transaction: Transaction, digests: Sequence[bytes]) -> list[
 async def relocate(transaction: Transaction, joined: Sequence[Joined]) -> None:
     """Let all that points into files of this worker which were joined point into the whole."""
     worker = transaction.worker
-    known = dict(await transaction.rows(_SQL["segments"], worker=worker))
+    known: dict[str, int] = dict(await transaction.rows(_SQL["segments"], worker=worker))
     moves: list[tuple[int, int, int]] = []
     for whole in joined:
         made = await transaction.rows(_SQL["add_segment"], worker=worker, name=text(whole.name), length=whole.length)
