@@ -26,6 +26,7 @@ from crawlspace.fetch.resolve import NetworkSettings
 from crawlspace.frontier.settings import FrontierSettings, StoreSettings
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.robots import RobotsSettings
+from crawlspace.parsers.settings import ParserSettings
 from crawlspace.policy.groups import GroupSettings
 from crawlspace.policy.pace import HostSettings
 from crawlspace.policy.priority import PrioritySettings
@@ -66,6 +67,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     identity: IdentitySettings = field(default_factory=IdentitySettings)
     content: ContentSettings = field(default_factory=ContentSettings)
     traps: TrapSettings = field(default_factory=TrapSettings)
+    parsers: ParserSettings = field(default_factory=ParserSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -16,13 +16,15 @@ from crawlspace import __version__, events
 from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.judged import judge_again_if_changed
+from crawlspace.app.raw import Writer, close_archive, open_archive
 from crawlspace.app.revisits import plan_visits
+from crawlspace.app.parsing import put_records_right, recorded, running
 from crawlspace.app.rules import RULES, RULES_TEXT, require_rules
 from crawlspace.app.store import Opened, Store, open_member, open_store, put_right
 from crawlspace.archive.disk import Disk, RealDisk
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock, SystemClock
-from crawlspace.engine.commit import Basket, Committer
+from crawlspace.engine.commit import REMOTE, Basket, Committer
 from crawlspace.engine.control import Controller, read_ignored
 from crawlspace.engine.crawl import Allowance, Crawl, CrawlSettings
 from crawlspace.engine.fingerprints import Fingerprinting
@@ -31,11 +33,13 @@ from crawlspace.engine.page import Handler
 from crawlspace.engine.reading import Reader
 from crawlspace.engine.recent import Recent
 from crawlspace.engine.robots import RobotsGate
+from crawlspace.engine.trial import Trials
 from crawlspace.engine.turn import Turns
 from crawlspace.engine.visit import Run
 from crawlspace.errors import UsageError
 from crawlspace.fetch.http import HttpFetcher
 from crawlspace.policy.groups import Grouping
+from crawlspace.parsers import Parser
 from crawlspace.policy.pace import Treatment
 from crawlspace.policy.priority import Score
 from crawlspace.policy.scope import Scope
@@ -61,6 +65,8 @@ class Plan:
     follow: bool | None = None
     """Whether links are followed; None: as the crawl has it, which a new one does."""
     handler: Handler | None = None
+    parsers: Sequence[Parser] = ()
+    """Beside those of the settings."""
     score: Score | None = None
     watch: events.Watcher = _ignore
     clock: Clock = field(default_factory=SystemClock)
@@ -172,7 +178,9 @@ class OpenCrawl:
         allowance = None if member is None else member.allowance
         loop_settings = CrawlSettings(settings.concurrency, settings.budget, self.worker, allowance)
         try:
-            yield Crawl(self.frontier, committer, run, loop_settings, controller)
+            async with recorded(self.directory, settings, run.reader.parsers) as records:
+                committer.records = records
+                yield Crawl(self.frontier, committer, run, loop_settings, controller)
         finally:
             await fetcher.close()
 
@@ -180,16 +188,19 @@ class OpenCrawl:
 def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
     plan, settings = crawl.plan, crawl.plan.settings
     treatment = Treatment.of(settings.host)
+    pages = msgspec.structs.replace(settings.discovery, product=settings.product())
     reader = Reader(
         intake=crawl.intake,
         ledger=crawl.frontier,
-        pages=msgspec.structs.replace(settings.discovery, product=settings.product()),
+        pages=pages,
         retry=settings.retry,
         clock=plan.clock,
         chance=random.Random(),
         watch=plan.watch,
         handler=plan.handler,
+        parsers=running(settings.parsers, crawl.directory, plan.parsers),
         recrawl=settings.recrawl,
+        trial=Trials(pages),
         facts=settings.archive.metadata or settings.archive.table,
         fingerprinting=Fingerprinting(settings.content, settings.scope.max_depth),
     )
@@ -197,7 +208,7 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         fetcher=fetcher,
         robots=RobotsGate(crawl.frontier, crawl.identity, settings.robots, settings.product(), plan.clock),
         reader=reader,
-        basket=Basket(lambda: run.is_idle()),
+        basket=_basket(settings, lambda: run),
         identity=crawl.identity,
         turns=Turns(plan.clock, lambda host: treatment.host(host).concurrency),
         clock=plan.clock,
@@ -210,6 +221,13 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         address_of=fetcher.address_of,
     )
     return run
+
+
+def _basket(settings: Settings, run: Callable[[], Run]) -> Basket:
+    """Groups of pages; larger ones where each becomes an object, which does not hurry while a lane waits its turn."""
+    if settings.archive.store:
+        return Basket(lambda: run().is_idle() and not run().waiting, REMOTE)
+    return Basket(lambda: run().is_idle())
 
 
 @asynccontextmanager
@@ -250,6 +268,7 @@ async def join_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
 
 
 def _recover(crawl: OpenCrawl, flushed: dict[str, int], worker: int | None = None) -> None:
+    put_records_right(crawl.directory, flushed, worker)
     for repair in crawl.archive.recover(flushed, worker):
         crawl.plan.watch(events.Warned(str(repair)))
 
@@ -261,16 +280,8 @@ async def _parts(directory: CrawlDirectory, plan: Plan, opened: Opened) -> Async
     try:
         identity = await _identity(frontier, plan.settings, directory)
         scope = await _scope(frontier, plan.settings)
-        archive = WarcArchive(
-            directory.archive,
-            plan.settings.archive,
-            plan.clock,
-            crawl=directory.path.resolve().name,
-            worker=opened.worker,
-            software=SOFTWARE,
-            disk=plan.disk,
-            robots="obey" if plan.settings.robots.obey else "ignore",
-        )
+        writer = Writer(SOFTWARE, opened.worker, plan.watch, plan.disk)
+        archive = open_archive(directory, plan.settings, plan.clock, writer)
         follow = await _follow(frontier, plan.follow)
         intake = Intake(
             identity, scope, plan.settings.priority, Recent(), follow, plan.settings.robots.meta, plan.score
@@ -279,7 +290,7 @@ async def _parts(directory: CrawlDirectory, plan: Plan, opened: Opened) -> Async
         try:
             yield OpenCrawl(directory, frontier, archive, identity, intake, plan, opened.worker)
         finally:
-            await archive.close()
+            await close_archive(archive, writer)
     finally:
         await frontier.close()
 

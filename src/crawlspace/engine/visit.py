@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from crawlspace import events
@@ -16,16 +17,17 @@ from crawlspace.clock import Clock
 from crawlspace.engine.commit import Basket, Item
 from crawlspace.engine.reading import Reader, Spent, capture_of
 from crawlspace.engine.robots import Robots, RobotsGate
-from crawlspace.engine.turn import Turns
+from crawlspace.engine.turn import Turn, Turns, take_slot
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult
 from crawlspace.pages.robots import RobotsSettings
 from crawlspace.policy import pace as pacing
 from crawlspace.policy.decide import robots_refusal
+from crawlspace.policy.groups import Grouping, GroupSettings
 from crawlspace.policy.outcome import Kind, Outcome, classify
 from crawlspace.policy.pace import Breaker, HostSettings, Treatment
+from crawlspace.policy.recrawl import conditions
 from crawlspace.ports import Fetcher
 from crawlspace.types import Lease, Pace, QueuedUrl, Refused, Released, Unusable
-from crawlspace.policy.recrawl import conditions
 from crawlspace.urls import Identity, origin_of
 
 HOLD_SECONDS = 5.0
@@ -37,6 +39,8 @@ LONG_WAIT_MS = 10_000
 ADDRESS_REFUSED_DETAIL = f"robots.txt: {FetchError.ADDRESS_REFUSED}"
 ROBOTS_UNAVAILABLE = "robots_unavailable"
 """Class of the dead letters of a host that answers, but never with its robots.txt."""
+GROUP_REQUESTS = 100_000
+"""A group bounds its hosts, each host its own requests; together they are no more than this."""
 
 
 class _TooLate(Exception):
@@ -64,9 +68,19 @@ class Run:
     """Requests that the page budget still allows; None means no budget."""
     busy: int = 0
     """Lanes that fetch or are about to: while there are none, nothing is worth waiting for."""
+    waiting: int = 0
+    """Lanes that wait for their host's turn."""
     stopping: bool = False
     held: set[str] = field(default_factory=set)
     """Hosts that a person paused or blocked while the run goes on: their visits end."""
+    grouping: Grouping = field(default_factory=lambda: Grouping.of(GroupSettings()))
+    groups: Turns = field(init=False)
+    """The turns of pace groups, by name. How many hosts of one are visited at once is the frontier's affair."""
+    address_of: Callable[[str], Awaitable[str | None]] | None = None
+    """Where a URL's host leads to; None when that cannot be told, or nobody can be asked."""
+
+    def __post_init__(self) -> None:
+        self.groups = Turns(self.clock, lambda _: GROUP_REQUESTS)
 
     def is_idle(self) -> bool:
         """True when no fetch is ready or running."""
@@ -102,6 +116,7 @@ class Visit:
     _host: HostSettings = field(init=False)
     _condemned: str | None = None
     _why_condemned: str | None = None
+    _address: str | None = None
     _hosts: dict[str, str] = field(default_factory=dict)
     """The host of each origin that was asked, of which a visit has few."""
 
@@ -111,6 +126,29 @@ class Visit:
 
     async def spend(self) -> None:
         """Fetch until the URLs, the time or the host's patience are used up, then release the host."""
+        if await self._may_begin():
+            await self._fetch_all()
+        group = self._group_turn()
+        released = Released(
+            self.lease.token,
+            self.lease.host.hid,
+            self._kept_pace(),
+            self._condemned,
+            self._address,
+            0 if group is None else self.run.clock.now() + math.ceil(group.wait() * 1000),
+        )
+        self._tell_wait()
+        await self.run.basket.put(Item(settlement=released))
+
+    async def _may_begin(self) -> bool:
+        """Find out where the host's name leads to, if nobody did; False when another turn is needed for that."""
+        host, run = self.lease.host, self.run
+        if host.address is not None or run.address_of is None:
+            return True
+        self._address = await run.address_of(self.lease.urls[0].url)
+        return self._address is None or host.group is not None or not run.grouping.wants_address(host.name)
+
+    async def _fetch_all(self) -> None:
         self._hold_turn()
         # A host that has not answered is probed by one request; the others wait for what comes of it.
         probing = pacing.breaker(self._pace, self.run.clock.now()) is not Breaker.CLOSED
@@ -121,9 +159,6 @@ class Visit:
             async with asyncio.TaskGroup() as group:
                 for _ in range(lanes):
                     group.create_task(self._lane())
-        released = Released(self.lease.token, self.lease.host.hid, self._kept_pace(), self._condemned)
-        self._tell_wait()
-        await self.run.basket.put(Item(settlement=released))
 
     def _kept_pace(self) -> Pace:
         """The host's clock as it is stored: not before its turn here, which a step of the wall clock does not move.
@@ -151,7 +186,7 @@ class Visit:
             return None
         if not self._has_time():
             return None
-        if self.run.turns.of(self.lease.host.name).wait() > HOLD_SECONDS:
+        if any(turn.wait() > HOLD_SECONDS for turn in self._turns()):
             return None
         url = self.lease.urls[self._next]
         self._next += 1
@@ -290,28 +325,56 @@ class Visit:
         return target.fetch_url
 
     async def _request(self, request: FetchRequest) -> FetchResult:
-        """One request in its host's turn."""
+        """One request in the turn of its host, and of the lease's pace group."""
         run = self.run
-        host = self._host_of(request.url)
-        turn = run.turns.of(host)
         delay = self._pace.delay_ms / 1000
-        if turn.wait() > 0:
-            run.busy -= 1
-            run.basket.nudge()
-            try:
-                await turn.take(delay)
-            finally:
-                run.busy += 1
-        else:
-            await turn.take(delay)
+        turns = {run.turns.of(self._host_of(request.url)): delay}
+        group = self._group_turn()
+        if group is not None:
+            turns[group] = self._group_delay()
+        taken: list[Turn] = []
         try:
-            async with run.slots:
-                if not self._has_time():
-                    raise _TooLate
-                turn.hold_until(run.clock.monotonic() + delay)
+            for turn, wait in turns.items():
+                await self._take_turn(turn, wait)
+                taken.append(turn)
+            if not await take_slot(run.slots, turns, self._has_time, HOLD_SECONDS):
+                raise _TooLate
+            try:
                 return await run.fetcher.fetch(request)
+            finally:
+                run.slots.release()
         finally:
-            turn.give_back()
+            for turn in taken:
+                turn.give_back()
+
+    async def _take_turn(self, turn: Turn, delay: float) -> None:
+        """Wait for a turn; meanwhile nothing is under way here."""
+        run = self.run
+        if turn.wait() <= 0:
+            await turn.take(delay)
+            return
+        run.busy -= 1
+        run.waiting += 1
+        run.basket.nudge()
+        try:
+            await turn.take(delay)
+        finally:
+            run.waiting -= 1
+            run.busy += 1
+
+    def _turns(self) -> list[Turn]:
+        """The clocks that bind this visit."""
+        group = self._group_turn()
+        host = self.run.turns.of(self.lease.host.name)
+        return [host] if group is None else [host, group]
+
+    def _group_turn(self) -> Turn | None:
+        group = self.lease.host.group
+        return None if group is None else self.run.groups.of(group)
+
+    def _group_delay(self) -> float:
+        named = self.run.grouping.named(self.lease.host.group or "")
+        return 0.0 if named is None else named.delay_ms / 1000
 
     def _host_of(self, url: str) -> str:
         origin = origin_of(url)

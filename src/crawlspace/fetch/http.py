@@ -93,6 +93,22 @@ class HttpFetcher:
             address=exchange.connection.address,
         )
 
+    async def address_of(self, url: str) -> str | None:
+        """The lowest address that a URL's host resolves to; None when it has none, or a proxy stands in between."""
+        try:
+            origin = destination_of(url).origin
+        except Unsendable:
+            return None
+        if self._proxies.of(origin) is not None:
+            return None
+        try:
+            async with asyncio.timeout(self._limits.connect_timeout):
+                found, _ = await self.resolver.resolve(origin.host, origin.port)
+        except TimeoutError:
+            return None
+        lowest = min((endpoint.address for endpoint in found), key=lambda it: (it.version, int(it)), default=None)
+        return None if lowest is None else str(lowest)
+
     async def close(self) -> None:
         """End all connections and lookups. Requests under way end with an error."""
         for connection in list(self._busy):

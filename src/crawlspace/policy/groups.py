@@ -2,8 +2,8 @@
 
 By default every host has a clock of its own. Where hosts are grouped, no request to one of a group starts sooner
 than the group's delay after another, and no more hosts of it are visited at once than its concurrency says; each
-host's own delay holds beside that. A host belongs to one group at most: that of the first rule that fits its name, else its
-registrable domain or its address.
+host's own delay holds beside that. A host belongs to one group at most: that of the first rule that fits its name,
+else its registrable domain or its address.
 
 What the store counts for its caps has names of the same kinds, so that a domain and an address are never mixed up.
 """

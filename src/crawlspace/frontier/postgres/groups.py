@@ -103,12 +103,12 @@ def _take(turns: _Turns, now: int) -> bool:
 
 
 async def give_back(transaction: Transaction, hosts: Mapping[int, int]) -> None:
-    """Leased hosts are about to be let go: the turns of their groups are free, and the groups wait until these times."""
+    """Leased hosts are about to be let go: their groups' turns are free, and the groups wait until these times."""
     await _give_back(transaction, {hid: (next_at, 0) for hid, next_at in hosts.items()})
 
 
 async def give_up(transaction: Transaction, hids: Collection[int]) -> None:
-    """Leases are lost: nobody knows when their last requests started, so the groups wait their whole delays from now."""
+    """Leases are lost: nobody knows when their last requests started, so the groups wait all their delay from now."""
     await _give_back(transaction, dict.fromkeys(hids, (transaction.now, 1)))
 
 

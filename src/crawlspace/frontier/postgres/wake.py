@@ -1,5 +1,5 @@
-"""What each call of lease does first, some at a time: delayed URLs come back, and hosts whose budget was raised or whose
-pace group has a turn; hosts that are being emptied lose some more of their URLs."""
+"""What each call of lease does first, some at a time: delayed URLs come back, and hosts whose budget was raised or
+whose pace group has a turn; hosts that are being emptied lose some more of their URLs."""
 
 from __future__ import annotations
 
