@@ -52,6 +52,7 @@ class Web:
         quick = {
             "contact": "tests@crawlspace.test",
             "host.delay": 0,
+            "fetch.idle_timeout": 2,
             "retry.max": 1,
             "network.allow": ["127.0.0.99"],
             "network.resolve": {"*.test": f"127.0.0.99:{self.port}"},
