@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from crawlspace.exchange import Capture, FetchRequest, FetchResult, RobotsFile
+from crawlspace.parsers import Parsed
 from crawlspace.policy.commands import Asked, Hold
 from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
     Answer,
+    Captured,
     Claim,
     Claimed,
     Counts,
@@ -246,6 +248,29 @@ class Archive(Protocol):
 
 
 class Fetcher(Protocol):
+class RecordSink(Protocol):
+    """Where the records of pages go. Idempotent: of a parser, a URL and a generation what was written last holds."""
+
+    async def write(self, captured: Captured, parsed: Sequence[Parsed]) -> None:
+        """Take what parsers made of a capture; durable only after the next `flush`."""
+        ...
+
+    async def void(self, captured: Sequence[Captured]) -> None:
+        """Captures that did not become their page's own: what was written of them does not count."""
+        ...
+
+    async def flush(self) -> None:
+        """Return when all that was written is durable.
+
+        Raises `DiskFull` or `ArchiveSuspect`; nothing written since the last flush then counts.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Flush and let go."""
+        ...
+
+
     """Gets one response, or the reason why there is none."""
 
     async def fetch(self, request: FetchRequest) -> FetchResult:

@@ -27,6 +27,7 @@ from crawlspace.frontier.settings import FrontierSettings, StoreSettings
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.robots import RobotsSettings
 from crawlspace.parsers.settings import ParserSettings
+from crawlspace.policy.evidence import LearningSettings
 from crawlspace.policy.groups import GroupSettings
 from crawlspace.policy.pace import HostSettings
 from crawlspace.policy.priority import PrioritySettings

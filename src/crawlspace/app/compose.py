@@ -17,9 +17,10 @@ from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.judged import judge_again_if_changed
 from crawlspace.app.raw import Writer, close_archive, open_archive
-from crawlspace.app.revisits import plan_visits
+from crawlspace.app.learners import learner_of
 from crawlspace.app.parsing import put_records_right, recorded, running
-from crawlspace.app.rules import RULES, RULES_TEXT, require_rules
+from crawlspace.app.revisits import plan_visits
+from crawlspace.app.rules import RULES, RULES_TEXT, require_rules, rules_in, under
 from crawlspace.app.store import Opened, Store, open_member, open_store, put_right
 from crawlspace.archive.disk import Disk, RealDisk
 from crawlspace.archive.warc import WarcArchive
@@ -42,6 +43,7 @@ from crawlspace.policy.groups import Grouping
 from crawlspace.parsers import Parser
 from crawlspace.policy.pace import Treatment
 from crawlspace.policy.priority import Score
+from crawlspace.policy.groups import Grouping
 from crawlspace.policy.scope import Scope
 from crawlspace.settings import Settings, as_toml
 from crawlspace.types import Claimed, Unusable

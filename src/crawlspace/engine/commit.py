@@ -21,9 +21,11 @@ from crawlspace.engine.recent import Recent
 from crawlspace.engine.space import Space
 from crawlspace.errors import ArchiveSuspect, DiskFull
 from crawlspace.exchange import Capture, Reference
-from crawlspace.ports import Archive, Captures, Frontier
+from crawlspace.parsers import Parsed
+from crawlspace.ports import Archive, Captures, Frontier, RecordSink
 from crawlspace.types import (
     Answer,
+    Captured,
     Claim,
     Died,
     Finished,
@@ -66,6 +68,8 @@ class Item:
     captures: Sequence[Capture] = ()
     settlement: Settlement | None = None
     claims: Sequence[Claim] = ()
+    parsed: Sequence[Parsed] = ()
+    """What parsers made of the last capture."""
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -171,6 +175,10 @@ class Committer:
         """Told the token of each lease that was given back: until then it must be kept alive."""
         self.captures: Captures | None = None
         """Asked where bytes lie that a settled page has already; None: all are written again."""
+        self.records: RecordSink | None = None
+        """Where records go; None: no parser runs."""
+        self.settled: Callable[[Sequence[Settlement]], Awaitable[None]] | None = None
+        """Told what each group settled, releases included."""
         self.stale = 0
         """Settlements that came too late: their lease had gone to somebody else."""
         self.bytes = 0
@@ -225,8 +233,13 @@ class Committer:
                 if appended % APPENDS_PER_BREATH == 0:
                     await asyncio.sleep(0)
             pointers.append(pointer)
+            captured = _captured(item, pointer)
+            if captured is not None and self.records is not None:
+                await self.records.write(captured, item.parsed)
         if appended:
             await self._archive.flush()
+        if self.records is not None:
+            await self.records.flush()
         return pointers
 
     async def _settle(self, group: list[Item], pointers: list[Pointer | None]) -> None:
@@ -238,6 +251,8 @@ class Committer:
         claims = [claim for item in group for claim in item.claims]
         answers = await self._frontier.settle(settlements, claims)
         self._recent.commit(claims)
+        if self.records is not None and Answer.STALE in answers:
+            await self._take_back(group, pointers, [each is Answer.STALE for each in answers], self.records)
         for settlement, answer in zip(settlements, answers, strict=True):
             if isinstance(settlement, Released):
                 self.released(settlement.token)
@@ -245,6 +260,28 @@ class Committer:
                 self.stale += 1
             elif answer is Answer.SETTLED and not isinstance(settlement, Released):
                 self._watch(_seen(settlement))
+        if self.settled is not None:
+            done = zip(settlements, answers, strict=True)
+            await self.settled([each for each, answer in done if answer is Answer.SETTLED])
+
+    async def _take_back(
+        self, group: list[Item], pointers: list[Pointer | None], stale: list[bool], records: RecordSink
+    ) -> None:
+        """Records of captures that did not become their page's own do not count."""
+        settling = [place for place, item in enumerate(group) if item.settlement is not None]
+        late = [place for place, is_stale in zip(settling, stale, strict=True) if is_stale]
+        lost = [captured for place in late if (captured := _captured(group[place], pointers[place])) is not None]
+        if lost:
+            await records.void(lost)
+
+
+def _captured(item: Item, pointer: Pointer | None) -> Captured | None:
+    """The capture that an item's records are of; None when it has none."""
+    settlement = item.settlement
+    if not item.parsed or pointer is None or settlement is None or isinstance(settlement, Refused | Released):
+        return None
+    url = settlement.url
+    return Captured(url.id, url.generation, item.captures[-1].url, pointer, settlement.evidence.at)
 
 
 def _ignore(_token: int) -> None:

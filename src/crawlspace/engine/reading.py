@@ -27,6 +27,7 @@ from crawlspace.pages.links import Page as ReadPage
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.sitemap import looks_like_sitemap
 from crawlspace.policy.decide import Case, decide, widens_scope
+from crawlspace.parsers import Parsed, Parser
 from crawlspace.policy.outcome import REDIRECT_LOOP, Kind, Outcome, dead_end
 from crawlspace.policy.recrawl import RecrawlSettings, with_next_visit
 from crawlspace.policy.retry import RetrySettings
@@ -70,6 +71,7 @@ class _Read(NamedTuple):
     fingerprints: Fingerprints | None = None
     page: ReadPage | None = None
 
+    parsed: tuple[Parsed, ...] = ()
 
 @dataclass(slots=True)
 class Reader:
@@ -84,6 +86,7 @@ class Reader:
     watch: events.Watcher
     handler: Handler | None = None
     fingerprinting: Fingerprinting | None = None
+    parsers: Sequence[Parser] = ()
     recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
     facts: bool = True
     """Whether captures tell what was made of them."""
@@ -116,15 +119,16 @@ class Reader:
         if isinstance(settlement, Finished):
             # Also a page that broke off on its last try: half of its links are better than none.
             if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
-                claims, failure, fingerprints, page = await self._page(spent.url, spent.results[-1])
+                claims, failure, fingerprints, page, parsed = await self._page(spent.url, spent.results[-1])
                 settlement = self._declaring(_known_by(settlement, fingerprints), page)
             if failure is not None:
                 failed = replace(evidence, error="processing", detail=failure)
+        parsed: tuple[Parsed, ...] = ()
                 settlement = ProcessingFailed(spent.token, spent.hid, spent.url, failed)
         settlement = with_next_visit(settlement, self.recrawl)
         if isinstance(settlement, Unchanged):
             captures = _referring(captures, spent.url)
-        return Item(self._with_facts(captures, spent, settlement, page), settlement, claims)
+        return Item(self._with_facts(captures, spent, settlement, page), settlement, claims, parsed)
 
     def _with_facts(
         self, captures: list[Capture], spent: Spent, settlement: Settlement, page: ReadPage | None
@@ -171,7 +175,7 @@ class Reader:
             fingerprints = await self._fingerprints(url, content, [link.address for link in resolved])
         except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
             return _Read([], _told(error))
-        return _Read(claims, None, fingerprints, read)
+        return _Read(claims, None, fingerprints, read, parsed)
 
     async def _fingerprints(self, url: QueuedUrl, content: Content, links: list[Address]) -> Fingerprints | None:
         address = self.intake.identity.identify(url.url, request=url.request)
@@ -180,6 +184,7 @@ class Reader:
         return await self.fingerprinting.of(content, address, links, url.depth)
 
     def _declaring(self, settlement: Finished, page: ReadPage | None) -> Finished:
+            parsed = tuple(found for each in self.parsers if (found := each.run(page)) is not None)
         """The settlement with what the page declares as its own address."""
         if page is None or page.canonical is None:
             return settlement
