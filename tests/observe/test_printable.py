@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlspace.observe.printable import printable
+from crawlspace.observe.printable import printable, printable_json
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,10 @@ def test_no_control_or_format_character_survives(text: str) -> None:
     shown = printable(text)
     assert not [sign for sign in shown if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")]
     shown.encode("utf-8")
+
+
+@given(st.recursive(st.text(st.characters(exclude_categories=["Cs"])), st.lists, max_leaves=5))
+def test_json_for_a_terminal_holds_the_same_and_nothing_unsafe(value: object) -> None:
+    shown = printable_json(msgspec.json.encode(value))
+    assert msgspec.json.decode(shown) == value
+    assert printable(shown, len(shown)) == shown

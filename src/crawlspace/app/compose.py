@@ -34,7 +34,7 @@ from crawlspace.engine.page import Handler
 from crawlspace.engine.reading import Reader
 from crawlspace.engine.recent import Recent
 from crawlspace.engine.robots import RobotsGate
-from crawlspace.engine.trial import Trials
+from crawlspace.engine.trial import Trial, Trials
 from crawlspace.engine.turn import Turns
 from crawlspace.engine.visit import Run
 from crawlspace.errors import UsageError
@@ -43,7 +43,7 @@ from crawlspace.policy.groups import Grouping
 from crawlspace.parsers import Parser
 from crawlspace.policy.pace import Treatment
 from crawlspace.policy.priority import Score
-from crawlspace.policy.groups import Grouping
+from crawlspace.pages.links import PageSettings
 from crawlspace.policy.scope import Scope
 from crawlspace.settings import Settings, as_toml
 from crawlspace.types import Claimed, Unusable
@@ -76,6 +76,8 @@ class Plan:
     """What the archive writes to; tests give one that fails."""
     frontier: str | None = None
     """Address of a frontier that workers share, at the first start; None: as the directory has it."""
+    trial: Callable[[PageSettings], Trial | None] = Trials
+    """What tries suspect pages before they are read here; None where there are no processes, as in a simulation."""
     joins: bool = False
     """Take part in a crawl that others lead: its own settings stay what they are."""
     member: Member | None = None
@@ -202,7 +204,7 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         handler=plan.handler,
         parsers=running(settings.parsers, crawl.directory, plan.parsers),
         recrawl=settings.recrawl,
-        trial=Trials(pages),
+        trial=plan.trial(pages),
         facts=settings.archive.metadata or settings.archive.table,
         fingerprinting=Fingerprinting(settings.content, settings.scope.max_depth),
     )

@@ -12,7 +12,7 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.export import Exported, Format, Wanted, What, export, format_of, usual
 from crawlspace.app.exporting.stages import load_stages
 from crawlspace.app.output import STANDARD
-from crawlspace.cli.options import as_json, directory_argument, settings_used
+from crawlspace.cli.options import as_json, directory_argument, echo_json, settings_used
 from crawlspace.errors import CrawlspaceError, StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.states import UrlState
@@ -99,7 +99,7 @@ def _tell(done: Exported, wanted: Wanted, target: Path, *, json_lines: bool) -> 
         facts = {"rows": done.rows, "damaged": done.damaged, "damages": done.damages}
         if wanted.stages:
             facts |= {"dropped": dict(done.dropped), "failed": done.failed}
-        click.echo(msgspec.json.encode(facts), err=aside)
+        echo_json(facts, err=aside)
         return
     click.echo(f"{done.rows} {wanted.what}: {printable(str(target))}", err=aside)
     for reason, n in done.dropped.most_common():

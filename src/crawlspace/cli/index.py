@@ -12,7 +12,7 @@ import msgspec
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.index import MERGED, index_archive, index_each, index_table
 from crawlspace.app.output import STANDARD
-from crawlspace.cli.options import as_json, directory_argument
+from crawlspace.cli.options import as_json, directory_argument, echo_json
 from crawlspace.errors import StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.settings import load
@@ -46,7 +46,7 @@ def command(directory: Path, target: Path | None, per_file: bool, table: bool, f
     aside = target == STANDARD
     if json_lines:
         facts = {"files": done.files, "captures": done.captures, "torn": done.torn}
-        click.echo(msgspec.json.encode({**facts, "damaged": done.damaged, "damages": done.damages}), err=aside)
+        echo_json({**facts, "damaged": done.damaged, "damages": done.damages}, err=aside)
     else:
         goal = place.captures if table else target or place.archive / MERGED
         where = "beside each file" if per_file else printable(str(goal))

@@ -14,6 +14,7 @@ import msgspec
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.store import Store, open_to_read
 from crawlspace.clock import SystemClock
+from crawlspace.observe.printable import printable_json
 from crawlspace.settings import Settings, load
 from crawlspace.urls import Identity, policy_from
 
@@ -77,6 +78,6 @@ def run(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     return run_loop(main)
 
 
-def echo_json(value: object) -> None:
-    """One JSON object on one line; control characters are escaped by JSON itself."""
-    click.echo(msgspec.json.encode(value).decode("utf-8", "replace"))
+def echo_json(value: object, *, err: bool = False) -> None:
+    """One JSON object on one line, with what could mislead a terminal escaped."""
+    click.echo(printable_json(msgspec.json.encode(value)), err=err)

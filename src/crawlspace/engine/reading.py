@@ -21,6 +21,7 @@ from crawlspace.engine.fingerprints import Content, Fingerprinting
 from crawlspace.engine.intake import Intake
 from crawlspace.engine.page import Handler, Page
 from crawlspace.engine.sitemaps import Announced
+from crawlspace.engine.trial import Trial
 from crawlspace.errors import StoreError
 from crawlspace.exchange import Capture, FetchResult, Reference
 from crawlspace.pages.links import Page as ReadPage
@@ -88,11 +89,17 @@ class Reader:
     fingerprinting: Fingerprinting | None = None
     parsers: Sequence[Parser] = ()
     recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
+    trial: Trial | None = None
+    """Tries what may have brought a worker down."""
     facts: bool = True
     """Whether captures tell what was made of them."""
 
     async def items(self, spent: Spent) -> AsyncIterator[Item]:
         """The items for one spent URL: what a sitemap announces in parts, and last the one that settles it."""
+        poison = await self._try(spent)
+        if poison is not None:
+            yield await self.read(spent, failure=poison)
+            return
         if not self._announces(spent):
             yield await self.read(spent)
             return
@@ -151,6 +158,12 @@ class Reader:
             claims = [await self._redirect(spent, target)]
         case = Case(spent.token, spent.hid, spent.url, outcome, evidence, target.fetch_url if target else None)
         return case, claims
+
+    async def _try(self, spent: Spent) -> str | None:
+        """Why a suspect is not to be read here; None when it is, or is none."""
+        if not spent.url.suspect or self.trial is None or spent.outcome.kind is not Kind.SUCCESS:
+            return None
+        return await self.trial(spent.results[-1])
 
     def _announces(self, spent: Spent) -> bool:
         """Whether the answer is to be read as a sitemap: one that was wanted as such, or that shows itself as one."""

@@ -23,6 +23,18 @@ def printable(text: str, limit: int = 2000) -> str:
     return _UNSAFE.sub(_escaped, text)
 
 
+def printable_json(encoded: bytes) -> str:
+    """JSON as a terminal may see it: unsafe characters, which only strings hold, in JSON's own escapes.
+
+    Whoever reads it as JSON finds what was encoded.
+    """
+    return _UNSAFE.sub(_json_escaped, encoded.decode("utf-8", "replace"))
+
+
+def _json_escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
+
+
 def _escaped(match: re.Match[str]) -> str:
     number = ord(match.group())
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

@@ -128,7 +128,7 @@ class Worker:
         scope = Scope.restore(world.settings.scope, (await frontier.notes()).get("scope"))
         recent = Recent(world.recent)
         intake = Intake(identity=world.identity, scope=scope, priority=world.settings.priority, recent=recent)
-        plan = CrawlPlan(world.settings, watch=self._watch, clock=_WorkerClock(self))
+        plan = CrawlPlan(world.settings, watch=self._watch, clock=_WorkerClock(self), trial=lambda _: None)
         return OpenCrawl(
             directory=CrawlDirectory(Path("nowhere")),
             frontier=cast("Any", frontier),
