@@ -23,6 +23,7 @@ from crawlspace.types import (
     DeadLetter,
     GenerationFigures,
     HostFigures,
+    Joined,
     Lease,
     Plan,
     Pointer,
@@ -247,7 +248,6 @@ class Archive(Protocol):
         ...
 
 
-class Fetcher(Protocol):
 class RecordSink(Protocol):
     """Where the records of pages go. Idempotent: of a parser, a URL and a generation what was written last holds."""
 
@@ -271,6 +271,7 @@ class RecordSink(Protocol):
         ...
 
 
+class Fetcher(Protocol):
     """Gets one response, or the reason why there is none."""
 
     async def fetch(self, request: FetchRequest) -> FetchResult:

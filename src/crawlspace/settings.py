@@ -66,6 +66,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     network: NetworkSettings = field(default_factory=NetworkSettings)
     discovery: PageSettings = field(default_factory=PageSettings)
     identity: IdentitySettings = field(default_factory=IdentitySettings)
+    learning: LearningSettings = field(default_factory=LearningSettings)
     content: ContentSettings = field(default_factory=ContentSettings)
     traps: TrapSettings = field(default_factory=TrapSettings)
     parsers: ParserSettings = field(default_factory=ParserSettings)
@@ -79,6 +80,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             pages_per_host=self.budget.pages_per_host,
             pages_per_seed_host=self.budget.pages_per_seed_host,
             delay_ms=round(self.host.delay * 1000),
+            near_distance=self.content.distance,
+            traps=self.traps,
             group=self.group,
             revisits=self.recrawl.on,
             waits_for_visits=self.recrawl.on and self.recrawl.stay,

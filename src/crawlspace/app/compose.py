@@ -8,6 +8,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import islice
 
 import msgspec
@@ -16,9 +17,9 @@ from crawlspace import __version__, events
 from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.judged import judge_again_if_changed
-from crawlspace.app.raw import Writer, close_archive, open_archive
 from crawlspace.app.learners import learner_of
 from crawlspace.app.parsing import put_records_right, recorded, running
+from crawlspace.app.raw import Writer, close_archive, open_archive
 from crawlspace.app.revisits import plan_visits
 from crawlspace.app.rules import RULES, RULES_TEXT, require_rules, rules_in, under
 from crawlspace.app.store import Opened, Store, open_member, open_store, put_right
@@ -38,12 +39,13 @@ from crawlspace.engine.trial import Trial, Trials
 from crawlspace.engine.turn import Turns
 from crawlspace.engine.visit import Run
 from crawlspace.errors import UsageError
+from crawlspace.events import Ending
 from crawlspace.fetch.http import HttpFetcher
-from crawlspace.policy.groups import Grouping
+from crawlspace.pages.links import PageSettings
 from crawlspace.parsers import Parser
+from crawlspace.policy.groups import Grouping
 from crawlspace.policy.pace import Treatment
 from crawlspace.policy.priority import Score
-from crawlspace.pages.links import PageSettings
 from crawlspace.policy.scope import Scope
 from crawlspace.settings import Settings, as_toml
 from crawlspace.types import Claimed, Unusable
@@ -74,10 +76,10 @@ class Plan:
     clock: Clock = field(default_factory=SystemClock)
     disk: Disk = field(default_factory=RealDisk)
     """What the archive writes to; tests give one that fails."""
-    frontier: str | None = None
-    """Address of a frontier that workers share, at the first start; None: as the directory has it."""
     trial: Callable[[PageSettings], Trial | None] = Trials
     """What tries suspect pages before they are read here; None where there are no processes, as in a simulation."""
+    frontier: str | None = None
+    """Address of a frontier that workers share, at the first start; None: as the directory has it."""
     joins: bool = False
     """Take part in a crawl that others lead: its own settings stay what they are."""
     member: Member | None = None
@@ -118,6 +120,8 @@ class OpenCrawl:
     """This process's number among those that share the frontier."""
     lock: int | None = None
     """Descriptor of the directory's lock; None in a process that its owner has started."""
+    rests: bool = False
+    """Whoever opened it applies rules that were learned, when the crawl stops for that."""
 
     async def inject(self, requests: Iterable[Request]) -> Injected:
         """Claim seeds and draw the scope around them; known ones change nothing. Any number, in bounded memory."""
@@ -184,9 +188,25 @@ class OpenCrawl:
         try:
             async with recorded(self.directory, settings, run.reader.parsers) as records:
                 committer.records = records
-                yield Crawl(self.frontier, committer, run, loop_settings, controller)
+                loop = Crawl(self.frontier, committer, run, loop_settings, controller)
+                async with _learning(self, committer, loop):
+                    yield loop
         finally:
             await fetcher.close()
+
+
+@asynccontextmanager
+async def _learning(crawl: OpenCrawl, committer: Committer, loop: Crawl) -> AsyncIterator[None]:
+    """Learn from what is settled meanwhile; what is not stored yet in the end is stored then."""
+    learner = await learner_of(crawl.plan.settings.learning, crawl.frontier, crawl.identity)
+    if learner is None:
+        yield
+        return
+    committer.settled = learner.settled
+    if crawl.rests:
+        learner.ready = partial(loop.stop, Ending.LEARNED)
+    yield
+    await learner.flush()
 
 
 def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
@@ -246,7 +266,7 @@ async def open_crawl(directory: CrawlDirectory, plan: Plan) -> AsyncIterator[Ope
         opened = await open_store(directory, plan.settings.frontier(), plan.clock, plan.frontier)
         async with _parts(directory, plan, opened) as crawl:
             crawl.lock = lock
-            directory.write_effective(plan.settings)
+            directory.write_effective(under(plan.settings, rules_in(await opened.store.notes())))
             members = await put_right(directory, plan.settings.frontier(), plan.clock)
             _recover(crawl, await opened.store.segments() | members)
             await opened.store.void_leases()
@@ -300,8 +320,8 @@ async def _parts(directory: CrawlDirectory, plan: Plan, opened: Opened) -> Async
 
 
 async def _identity(frontier: Store, settings: Settings, directory: CrawlDirectory) -> Identity:
-    policy = policy_from(settings.identity)
     notes = await frontier.notes()
+    policy = policy_from(under(settings, rules_in(notes)).identity)
     if "hash_key" not in notes:
         key = secrets.token_hex(32)
         await frontier.note({"hash_key": key, RULES: policy.identifier, RULES_TEXT: policy.text})

@@ -11,7 +11,7 @@ Where each group becomes an object of a remote storage, time and bytes are other
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, assert_never
 

@@ -27,8 +27,8 @@ from crawlspace.exchange import Capture, FetchResult, Reference
 from crawlspace.pages.links import Page as ReadPage
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.sitemap import looks_like_sitemap
-from crawlspace.policy.decide import Case, decide, widens_scope
 from crawlspace.parsers import Parsed, Parser
+from crawlspace.policy.decide import Case, decide, widens_scope
 from crawlspace.policy.outcome import REDIRECT_LOOP, Kind, Outcome, dead_end
 from crawlspace.policy.recrawl import RecrawlSettings, with_next_visit
 from crawlspace.policy.retry import RetrySettings
@@ -71,8 +71,8 @@ class _Read(NamedTuple):
     failure: str | None
     fingerprints: Fingerprints | None = None
     page: ReadPage | None = None
-
     parsed: tuple[Parsed, ...] = ()
+
 
 @dataclass(slots=True)
 class Reader:
@@ -86,8 +86,8 @@ class Reader:
     chance: Chance
     watch: events.Watcher
     handler: Handler | None = None
-    fingerprinting: Fingerprinting | None = None
     parsers: Sequence[Parser] = ()
+    fingerprinting: Fingerprinting | None = None
     recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
     trial: Trial | None = None
     """Tries what may have brought a worker down."""
@@ -123,6 +123,7 @@ class Reader:
         case, claims = await self._case(spent, evidence)
         settlement: Settlement = decide(case, self.clock.now(), self.chance, self.retry)
         page: ReadPage | None = None
+        parsed: tuple[Parsed, ...] = ()
         if isinstance(settlement, Finished):
             # Also a page that broke off on its last try: half of its links are better than none.
             if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
@@ -130,7 +131,6 @@ class Reader:
                 settlement = self._declaring(_known_by(settlement, fingerprints), page)
             if failure is not None:
                 failed = replace(evidence, error="processing", detail=failure)
-        parsed: tuple[Parsed, ...] = ()
                 settlement = ProcessingFailed(spent.token, spent.hid, spent.url, failed)
         settlement = with_next_visit(settlement, self.recrawl)
         if isinstance(settlement, Unchanged):
@@ -175,7 +175,7 @@ class Reader:
         try:
             content = Content.of(result, self.pages)
             read = content.read
-            page = Page(url, result, read)
+            page = Page(url, result, read, content.tree)
             if self.handler is not None:
                 waits = self.handler(page)
                 if inspect.isawaitable(waits):
@@ -184,6 +184,7 @@ class Reader:
             claims = self.intake.followed(page.requests, read.base_url, url) if page.requests else []
             resolved = self.intake.resolved(read, url)
             claims += self.intake.page(read, url, resolved)
+            parsed = tuple(found for each in self.parsers if (found := each.run(page)) is not None)
             # Last, since a tree whose text was read has lost its scripts.
             fingerprints = await self._fingerprints(url, content, [link.address for link in resolved])
         except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
@@ -197,7 +198,6 @@ class Reader:
         return await self.fingerprinting.of(content, address, links, url.depth)
 
     def _declaring(self, settlement: Finished, page: ReadPage | None) -> Finished:
-            parsed = tuple(found for each in self.parsers if (found := each.run(page)) is not None)
         """The settlement with what the page declares as its own address."""
         if page is None or page.canonical is None:
             return settlement
