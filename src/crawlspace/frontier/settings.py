@@ -9,7 +9,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from crawlspace.content.simhash import SimHashSettings
 from crawlspace.policy.groups import Grouping, GroupSettings
+from crawlspace.policy.traps import TrapSettings
 
 CLASSES = 10
 """Front classes: 0 leaves first."""
@@ -69,6 +71,10 @@ class FrontierSettings(StoreSettings, frozen=True, forbid_unknown_fields=True, k
     """Hosts at one address, those of seeds apart; further ones are parked. None: no limit."""
     group: GroupSettings = msgspec.field(default_factory=GroupSettings)
     """Hosts that share a clock."""
+    near_distance: Annotated[int, Meta(ge=1, le=7)] = SimHashSettings().distance
+    """Bits in which the SimHash of near-duplicates may differ."""
+    traps: TrapSettings = msgspec.field(default_factory=TrapSettings)
+    """When addresses of one shape are slowed, and refused."""
     revisits: bool = False
     """Whether URLs whose next visit is due are queued again."""
     waits_for_visits: bool = False

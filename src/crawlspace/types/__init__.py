@@ -7,6 +7,14 @@ Times are integer milliseconds since 1970 UTC unless a name says otherwise.
 
 from __future__ import annotations
 
+from crawlspace.types.content import (
+    Copied,
+    PageContent,
+    Probe,
+    ShapeFigures,
+    Verdict,
+    Yield,
+)
 from crawlspace.types.figures import (
     Counts,
     DeadLetter,
@@ -70,6 +78,7 @@ __all__ = [
     "Claimed",
     "Counts",
     "DeadLetter",
+    "Copied",
     "Died",
     "Evidence",
     "Fingerprints",
@@ -84,8 +93,10 @@ __all__ = [
     "Pace",
     "Plan",
     "Pointer",
+    "PageContent",
     "ProcessingFailed",
     "QueuedUrl",
+    "Probe",
     "Reason",
     "Refused",
     "Relation",
@@ -96,8 +107,11 @@ __all__ = [
     "Settlement",
     "Story",
     "Unchanged",
+    "ShapeFigures",
     "Unusable",
     "WasRedirect",
     "Wish",
+    "Verdict",
     "host_id",
 ]
+    "Yield",

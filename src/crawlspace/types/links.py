@@ -54,10 +54,11 @@ class Reason(StrEnum):
     ROBOTS = "robots"
     NOFOLLOW = "nofollow"
     BLOCKED_HOST = "blocked_host"
+    TRAP = "trap"
     DROPPED = "dropped"
 
 
-PATH_DEPENDENT = frozenset({Reason.DEPTH, Reason.NOFOLLOW, Reason.HOST_BUDGET, Reason.REDIRECT_CHAIN})
+PATH_DEPENDENT = frozenset({Reason.DEPTH, Reason.NOFOLLOW, Reason.HOST_BUDGET, Reason.REDIRECT_CHAIN, Reason.TRAP})
 """Refusals that say something of the way to a URL, not of the URL: a better way undoes them."""
 
 

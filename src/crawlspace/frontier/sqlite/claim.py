@@ -83,6 +83,10 @@ class Claiming:
         self._write()
         return answers
 
+    def turned_away(self) -> dict[bytes, Reason]:
+        """Why new keys of the batch are refused, by the claim's word or by ours."""
+        return {key: refused.reason for key, refused in self._refused.items()}
+
     def _known(self, keys: set[bytes]) -> dict[bytes, int]:
         found: dict[bytes, int] = {}
         for chunk in _chunks(sorted(keys)):

@@ -19,6 +19,7 @@ from typing import TypeVar
 from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
+from crawlspace.frontier.content import Found
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite import captures, control, revisit
 from crawlspace.frontier.sqlite.book import Book
@@ -33,9 +34,10 @@ from crawlspace.frontier.sqlite.connection import (
     translated,
     writing,
 )
-from crawlspace.frontier.sqlite.lease import Leasing, Quotas, next_due, renew
+from crawlspace.frontier.sqlite.content import Contents
 from crawlspace.frontier.sqlite.learned import declare, declared, learn, learned
 from crawlspace.frontier.sqlite.ledger import Ledger
+from crawlspace.frontier.sqlite.lease import Leasing, Quotas, next_due, renew
 from crawlspace.frontier.sqlite.loss import Losing, clamp
 from crawlspace.frontier.sqlite.review import Reviewing, browse
 from crawlspace.frontier.sqlite.revive import revive
@@ -50,19 +52,24 @@ from crawlspace.types import (
     Claimed,
     Counts,
     DeadLetter,
+    Copied,
     GenerationFigures,
     HostFigures,
     Joined,
     Lease,
     Plan,
     Pointer,
+    PageContent,
     Reason,
     Round,
+    Probe,
     Settlement,
     Story,
     Wish,
+    ShapeFigures,
 )
 
+    Yield,
 T = TypeVar("T")
 
 LOOK_AGAIN_MS = 1_000
@@ -135,7 +142,7 @@ class SqliteFrontier:
     # -- the frontier ---------------------------------------------------------------------------------------
 
     async def claim(self, claims: Sequence[Claim], now: int | None = None) -> list[Claimed]:
-        return await self._write(lambda book, at: self._claiming(book, at).run(claims), now)
+        return await self._write(lambda book, at: self._claiming(book, at).run(self._contents().trodden(claims)), now)
 
     async def lease(self, wish: Wish, now: int | None = None) -> list[Lease]:
         return await self._write(partial(self._lease, wish), now)
@@ -244,6 +251,32 @@ class SqliteFrontier:
 
     # -- control --------------------------------------------------------------------------------------------
 
+    # -- content --------------------------------------------------------------------------------------------
+
+    async def copies(self, pages: Sequence[Copied]) -> list[int | None]:
+        return await self._read(lambda _: self._contents().copies(pages))
+
+    async def contents(self, numbers: Sequence[int]) -> list[PageContent | None]:
+        return await self._read(lambda _: self._contents().contents(numbers))
+
+    async def groups(self, after: tuple[int, int] = (0, 0), limit: int = 1000) -> list[PageContent]:
+        return await self._read(lambda _: self._contents().groups(after, limit))
+
+    async def shapes(self, hid: int | None = None, run: int = 0, limit: int = 100) -> list[ShapeFigures]:
+        return await self._read(lambda _: self._contents().shapes(hid, run, limit))
+
+    async def yields(self, hid: int | None = None) -> list[Yield]:
+        return await self._read(lambda _: self._contents().yields(hid))
+
+    async def content_totals(self) -> Mapping[str, int]:
+        return await self._read(lambda _: self._contents().totals())
+
+    async def probe(self, hid: int) -> Probe | None:
+        return await self._read(lambda _: self._contents().probe(hid))
+
+    async def keep_probe(self, hid: int, probe: Probe) -> None:
+        await self._write(lambda _, __: self._contents().keep_probe(hid, probe), None)
+
     async def ask(self, commands: Sequence[str], now: int | None = None) -> list[int]:
         return await self._write(lambda _, at: control.ask(self._connection, commands, at), now)
 
@@ -301,7 +334,9 @@ class SqliteFrontier:
     def _settle(
         self, settlements: Sequence[Settlement], claims: Sequence[Claim], book: Book, now: int
     ) -> list[Answer]:
-        self._claiming(book, now).run(claims)
+        claiming, contents = self._claiming(book, now), self._contents()
+        claims = contents.trodden(claims)
+        found = Found.of(claims, claiming.run(claims), claiming.turned_away())
         book.write()
         answers = Settling(self._connection, self._settings, book, now).run(settlements)
         declare(self._connection, settlements, answers)
@@ -312,6 +347,7 @@ class SqliteFrontier:
             control.progress(self._connection, asked, now)
         return Reviewing(self._connection, self._settings, book, now).run(rulings)
 
+        contents.keep(settlements, answers, found, now)
     def _note(self, facts: Mapping[str, str]) -> None:
         with durably(self._connection, self._settings), writing(self._connection):
             self._ledger().note(facts)
@@ -336,6 +372,9 @@ class SqliteFrontier:
     # -- one call, one transaction --------------------------------------------------------------------------
 
     async def _write(self, work: Callable[[Book, int], T], now: int | None) -> T:
+    def _contents(self) -> Contents:
+        return Contents(self._connection, self._settings)
+
         return await self._run(self._writing, work, now)
 
     async def _read(self, work: Callable[[Ledger], T]) -> T:

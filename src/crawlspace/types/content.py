@@ -1,0 +1,101 @@
+"""What a frontier knows of the content of pages: verdicts, groups, shapes of addresses, and what pages brought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, unique
+from typing import NamedTuple
+
+from crawlspace.types.settlements import Fingerprints
+
+
+@unique
+class Verdict(IntEnum):
+    """What a page is to those that were done before it."""
+
+    FIRST = 0
+    EXACT = 1
+    """It has the text of another, in the same language."""
+    NEAR = 2
+    """Its text differs from another's in few words, and in nothing significant."""
+    SHORT = 3
+    """It says too little to be called a copy of anything."""
+
+
+class Copied(NamedTuple):
+    """A page that was read and not settled yet: need its links be followed?"""
+
+    id: int
+    hid: int
+    depth: int
+    fingerprints: Fingerprints
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """What a page that is done is known by, and what it is to others."""
+
+    id: int
+    text: bytes
+    """The first half of the SHA-256 of its text."""
+    length: int
+    """Characters of its text."""
+    simhash: int | None
+    kin: int | None
+    language: str
+    verdict: Verdict
+    copy_of: int | None = None
+    """The page that it is a copy of: the first with its text, or the nearest of those before it."""
+    group: int | None = None
+    """The first page of its group; None when it has none."""
+    stopped_by: int | None = None
+    """The page on whose account its links were not followed."""
+    sign: str | None = None
+    """What it says of itself: `not_found`, `empty_result` or `error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFigures:
+    """The pages of one host whose addresses have one shape."""
+
+    host: str
+    shape: str
+    pages: int
+    exact: int
+    near: int
+    run: int
+    """Pages in a row that said nothing new and led only to more of the shape."""
+    latest: int | None
+    """The last page of that run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """What the pages of an hour brought."""
+
+    hour: int
+    """When it began, ms since 1970 UTC."""
+    pages: int
+    copies: int
+    """Pages whose bytes another URL had first."""
+    exact: int
+    """Pages whose text another URL had first, those with the same bytes among them."""
+    near: int
+
+    @property
+    def new(self) -> int:
+        """Pages that said something new."""
+        return max(0, self.pages - max(self.copies, self.exact) - self.near)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A host's answer to a path that nobody ever linked to, as pages are compared with it."""
+
+    at: int
+    status: int
+    digest: bytes
+    """SHA-256 of its text, its own address left out; empty when it is no page that could be taken for one."""
+    simhash: int
+    length: int
+    """Shingles in its text."""
