@@ -1,6 +1,6 @@
 """Scrapy as its documentation shows it: LinkExtractor, one request for each link, robots rules and retries off.
 
-usage: scrapy_spider.py URL CONCURRENCY [JOBDIR]
+usage: scrapy_spider.py URL CONCURRENCY [JOBDIR [PAGES]]
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SiteSpider(scrapy.Spider):
                 yield response.follow(link)
 
 
-def main(url: str, concurrency: str, job: str = "") -> None:
+def main(url: str, concurrency: str, job: str = "", pages: str = "0") -> None:
     settings: dict[str, Any] = {
         "CONCURRENT_REQUESTS": int(concurrency),
         "CONCURRENT_REQUESTS_PER_DOMAIN": int(concurrency),
@@ -41,6 +41,7 @@ def main(url: str, concurrency: str, job: str = "") -> None:
         "COOKIES_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "ERROR",
+        "CLOSESPIDER_PAGECOUNT": int(pages),
     }
     if job:
         settings["JOBDIR"] = job
