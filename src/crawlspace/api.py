@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from crawlspace import events
-from crawlspace.app.compose import Injected, OpenCrawl, Plan, open_crawl
+from crawlspace.app.compose import Injected, OpenCrawl, Plan
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.fleet import Fleet, driven
+from crawlspace.app.learn import run_learning
 from crawlspace.app.loop import run_loop
 from crawlspace.engine.crawl import Crawl as Loop
 from crawlspace.engine.intake import Request
@@ -104,10 +105,17 @@ class Crawl:
     async def run_async(self) -> Result:
         """`run` for programs with an event loop of their own."""
         plan = replace(self._plan, handler=self._dispatch if self._handlers else None)
-        async with open_crawl(self.directory, plan) as crawl:
-            injected = await crawl.inject(self._seeds)
+        injected: Injected | None = None
+
+        async def drive(crawl: OpenCrawl) -> tuple[Ending, Counts]:
+            nonlocal injected
+            # A crawl that rested to apply learned rules has its seeds already.
+            injected = injected or await crawl.inject(self._seeds)
             await crawl.require_work()
-            return Result(await self._drive(crawl), await crawl.frontier.counts(), injected)
+            return await self._drive(crawl), await crawl.frontier.counts()
+
+        ending, counts = await run_learning(self.directory, plan, drive)
+        return Result(ending, counts, injected or Injected())
 
     def stop(self) -> None:
         """End a running crawl cleanly; may be called from a handler."""

@@ -93,5 +93,7 @@ class Ending(StrEnum):
     """Asked to stop; resumable."""
     BUDGET = "budget"
     """A budget or limit of the crawl is used up."""
+    LEARNED = "learned"
+    """Rests so that learned rules can be applied or undone; the same call goes on by itself."""
     DISK_FULL = "disk_full"
     """Stopped while it waited for space; resumable."""

@@ -41,7 +41,7 @@ def test_equal_texts_speak_for_the_rule_that_keeps_them_apart() -> None:
     assert found.state is RuleState.PROPOSED
     assert found.moved
     assert found.examples[0] == ("http://a.test/0/", "http://a.test/0")
-    assert is_sure(found.evidence, SETTINGS)
+    assert is_sure(found.rule, found.evidence, SETTINGS)
 
 
 def test_redirects_and_canonicals_speak_for_it_too() -> None:
@@ -117,11 +117,36 @@ def test_pairs_that_all_say_the_same_are_no_sure_ground_but_for_random_ids() -> 
     same = [page(f"/item?id={n}", "gone") for n in range(9)]
     found = learned(*same)[HostRule(RuleKind.PARAM, "a.test", "id")]
     assert found.state is RuleState.PROPOSED
-    assert not is_sure(found.evidence, SETTINGS)
+    assert not is_sure(found.rule, found.evidence, SETTINGS)
     visits = [page(f"/room?visit={ID}{n:x}", "room") for n in range(9)]
     found = learned(*visits)[HostRule(RuleKind.PARAM, "a.test", "visit")]
     assert found.evidence.random == 8
-    assert is_sure(found.evidence, SETTINGS)
+    assert is_sure(found.rule, found.evidence, SETTINGS)
+
+
+def test_equal_texts_with_other_links_are_no_sure_ground_but_for_whole_hosts() -> None:
+    views = [page(f"/{n}{tail}", n)._replace(links=tail.encode()) for n in range(4) for tail in ("", "?print=1")]
+    found = learned(*views)[HostRule(RuleKind.PARAM, "a.test", "print")]
+    assert (found.state, found.evidence.unlike) == (RuleState.PROPOSED, 4)
+    assert not is_sure(found.rule, found.evidence, SETTINGS)
+    hosts = [
+        page(f"/{n}", n, host=host)._replace(links=host.encode()) for n in range(4) for host in ("a.test", "m.test")
+    ]
+    (found,) = learned(*hosts).values()
+    assert is_sure(found.rule, found.evidence, SETTINGS)
+
+
+def test_what_was_seen_before_the_rules_changed_is_remembered_and_not_counted_again() -> None:
+    before = Learning(SETTINGS)
+    for sighting in [*slashes(2), Sighting("http://a.test/m", target="http://a.test/n")]:
+        before.see(sighting)
+    after = Learning(SETTINGS)
+    after.restore(SLASH, RuleState.WATCHED, Evidence(texts=2))
+    after.recall(before.pages(), lambda url: url.replace("http:", "https:"))
+    after.see(Sighting("https://a.test/0//", text(0)))
+    (found,) = after.candidates()
+    assert found.evidence.texts == 3
+    assert after.known("https://a.test/m") == Sighting("https://a.test/m", target="https://a.test/n")
 
 
 def test_a_mirror_is_one_rule_whichever_host_was_seen_first() -> None:
@@ -133,6 +158,13 @@ def test_a_mirror_is_one_rule_whichever_host_was_seen_first() -> None:
     (candidate,) = found.values()
     assert candidate.evidence.texts == 4
     assert candidate.state is RuleState.PROPOSED
+
+
+def test_a_redirect_to_a_host_of_which_nothing_was_fetched_makes_no_mirror() -> None:
+    moved = Sighting("http://old.a.test/x", target="http://a.test/x")
+    assert learned(page("/y", 1, host="old.a.test"), moved) == {}
+    found = learned(page("/y", 1, host="old.a.test"), page("/z", 2), moved)
+    assert found[HostRule(RuleKind.MIRROR, "old.a.test", "a.test")].evidence.redirects == 1
 
 
 def test_hosts_that_share_some_pages_and_differ_in_others_are_no_mirrors() -> None:

@@ -44,6 +44,7 @@ from crawlspace.fetch.http import HttpFetcher
 from crawlspace.pages.links import PageSettings
 from crawlspace.parsers import Parser
 from crawlspace.policy.groups import Grouping
+from crawlspace.policy.learning import Sighting
 from crawlspace.policy.pace import Treatment
 from crawlspace.policy.priority import Score
 from crawlspace.policy.scope import Scope
@@ -122,6 +123,8 @@ class OpenCrawl:
     """Descriptor of the directory's lock; None in a process that its owner has started."""
     rests: bool = False
     """Whoever opened it applies rules that were learned, when the crawl stops for that."""
+    remembered: Sequence[Sighting] = ()
+    """What was seen of pages before that, and in the end what is to be remembered of them."""
 
     async def inject(self, requests: Iterable[Request]) -> Injected:
         """Claim seeds and draw the scope around them; known ones change nothing. Any number, in bounded memory."""
@@ -205,7 +208,9 @@ async def _learning(crawl: OpenCrawl, committer: Committer, loop: Crawl) -> Asyn
     committer.settled = learner.settled
     if crawl.rests:
         learner.ready = partial(loop.stop, Ending.LEARNED)
+        learner.recall(crawl.remembered)
     yield
+    crawl.remembered = tuple(learner.learning.pages())
     await learner.flush()
 
 

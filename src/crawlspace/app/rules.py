@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crawlspace.errors import CrawlDirError
+import msgspec
+
+from crawlspace.errors import CrawlDirError, StoreDamaged
 from crawlspace.frontier.sqlite.rekey import UNFINISHED, decoded
+from crawlspace.settings import Settings
 from crawlspace.urls import Policy
 from crawlspace.urls.difference import difference
+from crawlspace.urls.learned import with_rules
+from crawlspace.urls.variants import HostRule
 
 RULES = "url_rules"
 """The fact that holds the identifier of a crawl's rules."""
@@ -15,7 +20,42 @@ RULES_TEXT = "url_rules_text"
 NEW_RULES_TEXT = "rekey_rules_text"
 """The text of the rules that an unfinished re-keying leads to."""
 
+LEARNED = "learned_rules"
+"""The fact that holds the learned rules that a crawl is under, in order."""
+LEARNED_GOAL = "learned_goal"
+"""Those that it is to be under: set before a re-keying that applies or undoes some, and empty when it is done."""
+
 _TOLD = 12
+
+
+_decode_rules = msgspec.json.Decoder(list[HostRule]).decode
+
+
+def rules_in(notes: Mapping[str, str]) -> list[HostRule]:
+    """The learned rules that a crawl with these facts is under, in the order in which they came into effect."""
+    return _read_rules(notes.get(LEARNED))
+
+
+def goal_in(notes: Mapping[str, str]) -> list[HostRule]:
+    """Those that it is to be under."""
+    return _read_rules(notes.get(LEARNED_GOAL) or notes.get(LEARNED))
+
+
+def written(rules: Sequence[HostRule]) -> str:
+    """Learned rules as a fact of the store."""
+    return msgspec.json.encode(rules).decode()
+
+
+def under(settings: Settings, rules: Sequence[HostRule]) -> Settings:
+    """The settings under which these learned rules hold too."""
+    return msgspec.structs.replace(settings, identity=with_rules(settings.identity, rules))
+
+
+def _read_rules(fact: str | None) -> list[HostRule]:
+    try:
+        return _decode_rules(fact) if fact else []
+    except msgspec.DecodeError as error:
+        raise StoreDamaged(f"the learned rules of the crawl cannot be read: {error}") from error
 
 
 def require_rules(notes: Mapping[str, str], policy: Policy, directory: object) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import click
 
-from crawlspace.app.compose import Injected, Plan, open_crawl
+from crawlspace.app.compose import Injected, OpenCrawl, Plan
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.fleet import Fleet, driven
+from crawlspace.app.learn import run_learning
 from crawlspace.app.seeds import read_seeds
 from crawlspace.cli.options import config_file, overrides, run, settings_of
 from crawlspace.cli.progress import Display
@@ -106,16 +107,15 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
 
     plan.watch = watch
 
-    async def main() -> tuple[Ending, Counts]:
-        async with open_crawl(place, plan) as crawl:
-            _tell_refused(await crawl.inject(requests), display)
-            await crawl.require_work()
-            async with driven(crawl) as engine, display.showing(crawl.frontier.counts):
-                _obey_signals(engine, display)
-                ending = await engine.run()
-            return ending, await crawl.frontier.counts()
+    async def drive(crawl: OpenCrawl) -> tuple[Ending, Counts]:
+        _tell_refused(await crawl.inject(requests), display)
+        await crawl.require_work()
+        async with driven(crawl) as engine, display.showing(crawl.frontier.counts):
+            _obey_signals(engine, display)
+            ending = await engine.run()
+        return ending, await crawl.frontier.counts()
 
-    ending, counts = run(main)
+    ending, counts = run(lambda: run_learning(place, plan, drive))
     if not quiet:
         _close(place, ending, counts)
     limit = plan.settings.budget.dead_letters

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from crawlspace.urls.variants import HostRule
+from crawlspace.urls.variants import HOST_KINDS, HostRule, RuleKind
 
 TEXTS: Final = 3
 """Different texts (or targets) that evidence must have for a rule to be applied without a person's word."""
@@ -72,6 +72,8 @@ class RuleState(StrEnum):
     """It had been proposed or applied, and later evidence spoke against it."""
 
 
+OF_HOSTS: Final = HOST_KINDS | {RuleKind.SCHEME}
+"""Kinds of rules that say something of all pages of a host alike."""
 IN_EFFECT: Final = frozenset({RuleState.ACCEPTED, RuleState.APPLIED})
 """States of rules that a crawl is, or is to be, under."""
 SETTLED: Final = frozenset({RuleState.REJECTED, RuleState.REFUTED})
@@ -92,6 +94,8 @@ class Evidence(NamedTuple):
     """Pairs in which what the rule takes away are random ids by their looks."""
     confirmed: int = 0
     """Answers to questions of our own that speak for it."""
+    unlike: int = 0
+    """Pairs with equal text whose links differ: one of the two may lead where the other does not."""
 
     @property
     def pairs(self) -> int:
@@ -121,13 +125,16 @@ def is_contradicted(evidence: Evidence, settings: LearningSettings) -> bool:
     return evidence.against > settings.contradictions * evidence.pairs
 
 
-def is_sure(evidence: Evidence, settings: LearningSettings) -> bool:
+def is_sure(rule: HostRule, evidence: Evidence, settings: LearningSettings) -> bool:
     """Whether it may be applied without a person's word.
 
-    Pairs that all have one text may be one answer for pages that are not there: then the rule must take away what
-    looks like random ids, in more pairs.
+    Pairs that all have one text may be one answer for pages that are not there, and of two pages with other links
+    (as a print view has none) one alone would lose what the other leads to. Neither matters where the rule takes
+    away what looks like random ids, in more pairs; and the links of a mirror are its own.
     """
-    return evidence.kinds >= TEXTS or evidence.random >= 2 * settings.pairs
+    if evidence.random >= 2 * settings.pairs:
+        return True
+    return evidence.kinds >= TEXTS and (rule.kind in OF_HOSTS or not evidence.unlike)
 
 
 def next_state(state: RuleState, evidence: Evidence, settings: LearningSettings, *, asks: bool = False) -> RuleState:

@@ -13,7 +13,7 @@ falls out is evidence that is not found, never evidence that is wrong.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -45,6 +45,8 @@ class Sighting(NamedTuple):
     """Digest of what it says; empty when it says nothing of itself."""
     weighty: bool = True
     """It says enough for equal texts to mean something."""
+    links: bytes = b""
+    """Digest of where its links lead."""
     declared: str | None = None
     """The canonical form of what it declares as its address."""
     target: str | None = None
@@ -74,7 +76,7 @@ class Candidate:
     """Its state is not stored yet."""
     examples: list[Example] = field(default_factory=list)
     against: list[Example] = field(default_factory=list)
-    _forms: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    _forms: dict[str, tuple[str, bytes, bytes]] = field(default_factory=dict)
     _kinds: set[bytes] = field(default_factory=set)
 
     def speaks_for(self, evidence: Evidence, example: Example, kind: bytes) -> None:
@@ -111,11 +113,12 @@ class Candidate:
         if known is None or changed or known[0] == canonical:
             if known is None and len(self._forms) >= FORMS:
                 del self._forms[next(iter(self._forms))]
-            self._forms[form] = canonical, value
+            self._forms[form] = canonical, value, sighting.links
         elif known[1] != value:
             self.speaks_against((known[0], canonical))
         elif sighting.weighty and sighting.target is None:
-            self.speaks_for(Evidence(texts=1), (canonical, known[0]), value)
+            unlike = int(known[2] != sighting.links)
+            self.speaks_for(Evidence(texts=1, unlike=unlike), (canonical, known[0]), value)
 
     def _add(self, evidence: Evidence) -> None:
         self.evidence = self.evidence.plus(evidence)
@@ -170,6 +173,10 @@ class Learning:
         if not candidate.moved:
             candidate.state = state
 
+    def holds(self, rule: HostRule) -> bool:
+        """Whether evidence for this rule is gathered."""
+        return rule in self._candidates
+
     def candidates(self) -> Iterator[Candidate]:
         """All rules that are looked into."""
         yield from self._candidates.values()
@@ -187,11 +194,27 @@ class Learning:
     def see(self, sighting: Sighting) -> None:
         """Learn from one fetched address."""
         for rule, evidence, example, kind in self._pairs(sighting):
+            if rule.kind is RuleKind.MIRROR and not all(name in self._hosts for name in rule.names):
+                continue  # a host of which nothing was fetched may be one that the crawl never enters
             self._candidate(rule).speaks_for(evidence, example, kind)
         for rule in self._alike(sighting):
             self._candidate(rule)
         self._compare(sighting)
         self._remember(sighting)
+
+    def recall(self, pages: Iterable[Sighting], form: Callable[[str], str]) -> None:
+        """Remember pages that were seen before, under the forms of today, without counting them again."""
+        for page in pages:
+            target = page.target if page.target is None else form(page.target)
+            known = page._replace(canonical=form(page.canonical), target=target)
+            for candidate in self._of_name.get(_name(known.canonical), ()):
+                candidate.compare(known, changed=True)
+            self._remember(known)
+
+    def pages(self) -> Iterator[Sighting]:
+        """All pages that are remembered, those of each host in order."""
+        for host in self._hosts.values():
+            yield from host.pages.values()
 
     def judge(self) -> list[Candidate]:
         """Rules whose state follows to another one from what is known; they are in it then."""
@@ -255,12 +278,8 @@ class Learning:
     # -- candidates -----------------------------------------------------------------------------------------
 
     def _candidate(self, rule: HostRule) -> Candidate:
-        """The rule's candidate, begun if it is new; a mirror's other direction is the same rule."""
-        other_way = HostRule(rule.kind, rule.detail, rule.host)
-        known = self._candidates.get(rule) or (
-            self._candidates.get(other_way) if rule.kind is RuleKind.MIRROR else None
-        )
-        return known or self._begin(rule)
+        """The rule's candidate, begun if it is new."""
+        return self._candidates.get(rule) or self._begin(rule)
 
     def _begin(self, rule: HostRule) -> Candidate:
         """A new candidate, which looks at what is remembered of its hosts first."""

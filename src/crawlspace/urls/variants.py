@@ -109,7 +109,7 @@ _STEPS: Mapping[str, Callable[[Parts, Rules], Parts]] = {step.setting: step.appl
 def variants(one: str, other: str) -> tuple[HostRule, ...]:
     """Rules that together make two canonical URLs one; empty when it would take others, or they are one.
 
-    Where their hosts are two, the rule counts the first as the second.
+    Of two hosts the one with the longer name is counted as the other.
     """
     first, second = parts_of(one), parts_of(other)
     if first.port != second.port or first.fragment != second.fragment:
@@ -142,7 +142,8 @@ def _host_rules(first: Parts, second: Parts) -> tuple[HostRule, ...]:
     if first.name != second.name:
         bare = {first.name.removeprefix("www."), second.name.removeprefix("www.")}
         if len(bare) == 2:
-            return (HostRule(RuleKind.MIRROR, first.name, second.name),)
+            stays, goes = sorted((first.name, second.name), key=lambda name: (len(name), name))
+            return (HostRule(RuleKind.MIRROR, goes, stays),)
         rules.append(HostRule(RuleKind.WWW, max(first.name, second.name, key=len)))
     if first.scheme != second.scheme:
         rules.append(HostRule(RuleKind.SCHEME, second.name))

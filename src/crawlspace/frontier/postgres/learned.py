@@ -32,7 +32,7 @@ async def learn(transaction: Transaction, lessons: Sequence[Lesson]) -> None:
 async def declared(transaction: Transaction, wanted: Sequence[bytes]) -> list[str | None]:
     """What the pages with these fingerprints declare as their own address."""
     shards = numbers(map(transaction.shards.of_key, wanted))
-    found = dict(await transaction.rows(_SQL["declared"], shard=shards, fp=keys(wanted)))
+    found: dict[int, str] = dict(await transaction.rows(_SQL["declared"], shard=shards, fp=keys(wanted)))
     return [found.get(place + 1) for place in range(len(wanted))]
 
 

@@ -1,10 +1,12 @@
 -- name: learn
 -- Add to what speaks for a rule and against it; its state moves only from where it was seen.
 INSERT INTO learned (
-  host, kind, detail, state, redirects, canonicals, texts, against, kinds, random, confirmed, examples, counter_examples,
-  first_at, last_at
+  host, kind, detail, state, redirects, canonicals, texts, against, kinds, random, confirmed, unlike, examples,
+  counter_examples, first_at, last_at
 ) VALUES (
-  %(host)s::text, %(kind)s::text, %(detail)s::text, %(state)s::text, %(redirects)s::bigint, %(canonicals)s::bigint, %(texts)s::bigint, %(against)s::bigint, %(kinds)s::bigint, %(random)s::bigint, %(confirmed)s::bigint,
+  %(host)s::text, %(kind)s::text, %(detail)s::text, %(state)s::text, %(redirects)s::bigint, %(canonicals)s::bigint,
+  %(texts)s::bigint, %(against)s::bigint, %(kinds)s::bigint, %(random)s::bigint, %(confirmed)s::bigint,
+  %(unlike)s::bigint,
   %(examples)s::text, %(counter_examples)s::text, %(now)s::bigint, %(now)s::bigint
 ) ON CONFLICT (host, kind, detail) DO UPDATE SET
   state = CASE WHEN learned.state = %(was)s::text THEN excluded.state ELSE learned.state END,
@@ -15,6 +17,7 @@ INSERT INTO learned (
   kinds = greatest(learned.kinds, excluded.kinds),
   random = learned.random + excluded.random,
   confirmed = learned.confirmed + excluded.confirmed,
+  unlike = learned.unlike + excluded.unlike,
   examples = CASE WHEN excluded.examples = '[]' THEN learned.examples ELSE excluded.examples END,
   counter_examples =
     CASE WHEN excluded.counter_examples = '[]' THEN learned.counter_examples ELSE excluded.counter_examples END,
@@ -23,8 +26,8 @@ INSERT INTO learned (
 -- name: learned
 -- Rules, the best founded first.
 SELECT
-  host, kind, detail, state, redirects, canonicals, texts, against, kinds, random, confirmed, examples, counter_examples,
-  first_at, last_at
+  host, kind, detail, state, redirects, canonicals, texts, against, kinds, random, confirmed, unlike, examples,
+  counter_examples, first_at, last_at
 FROM learned ORDER BY state = 'watched', redirects + canonicals + texts DESC, host, kind, detail LIMIT %(limit)s::bigint;
 
 -- name: declare

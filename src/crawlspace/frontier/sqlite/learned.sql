@@ -1,10 +1,10 @@
 -- name: learn
 -- Add to what speaks for a rule and against it; its state moves only from where it was seen.
 INSERT INTO learned (
-  host, kind, detail, state, redirects, canonicals, texts, against, kinds, random, confirmed, examples, counter_examples,
-  first_at, last_at
+  host, kind, detail, state, redirects, canonicals, texts, against, kinds, random, confirmed, unlike, examples,
+  counter_examples, first_at, last_at
 ) VALUES (
-  :host, :kind, :detail, :state, :redirects, :canonicals, :texts, :against, :kinds, :random, :confirmed,
+  :host, :kind, :detail, :state, :redirects, :canonicals, :texts, :against, :kinds, :random, :confirmed, :unlike,
   :examples, :counter_examples, :now, :now
 ) ON CONFLICT (host, kind, detail) DO UPDATE SET
   state = CASE WHEN learned.state = :was THEN excluded.state ELSE learned.state END,
@@ -15,6 +15,7 @@ INSERT INTO learned (
   kinds = MAX(learned.kinds, excluded.kinds),
   random = learned.random + excluded.random,
   confirmed = learned.confirmed + excluded.confirmed,
+  unlike = learned.unlike + excluded.unlike,
   examples = CASE WHEN excluded.examples = '[]' THEN learned.examples ELSE excluded.examples END,
   counter_examples =
     CASE WHEN excluded.counter_examples = '[]' THEN learned.counter_examples ELSE excluded.counter_examples END,
@@ -23,8 +24,8 @@ INSERT INTO learned (
 -- name: learned
 -- Rules, the best founded first.
 SELECT
-  host, kind, detail, state, redirects, canonicals, texts, against, kinds, random, confirmed, examples, counter_examples,
-  first_at, last_at
+  host, kind, detail, state, redirects, canonicals, texts, against, kinds, random, confirmed, unlike, examples,
+  counter_examples, first_at, last_at
 FROM learned ORDER BY state = 'watched', redirects + canonicals + texts DESC, host, kind, detail LIMIT ?;
 
 -- name: declare

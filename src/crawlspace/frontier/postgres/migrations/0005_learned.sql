@@ -13,6 +13,7 @@ CREATE TABLE learned (
   kinds bigint NOT NULL,
   random bigint NOT NULL,
   confirmed bigint NOT NULL,
+  unlike bigint NOT NULL,
   examples text NOT NULL,
   counter_examples text NOT NULL,
   first_at bigint NOT NULL,

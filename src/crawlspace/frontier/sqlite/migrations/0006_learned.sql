@@ -13,6 +13,7 @@ CREATE TABLE learned (
   kinds INTEGER NOT NULL,
   random INTEGER NOT NULL,
   confirmed INTEGER NOT NULL,
+  unlike INTEGER NOT NULL,
   examples TEXT NOT NULL,
   counter_examples TEXT NOT NULL,
   first_at INTEGER NOT NULL,
