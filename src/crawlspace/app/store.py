@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,6 +21,7 @@ from crawlspace.errors import CrawlDirError, UsageError
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite.store import SqliteFrontier
 from crawlspace.ports import Captures, Control, Frontier, Learned, Ledger, Revisits
+from crawlspace.types import Adopted, Claim, Finished
 
 if TYPE_CHECKING:
     from crawlspace.frontier.postgres import Place, PostgresFrontier
@@ -32,6 +34,24 @@ class Store(Frontier, Ledger, Learned, Control, Captures, Revisits, Protocol):
 
     async def void_leases(self, now: int | None = None) -> int:
         """Give up the leases that its owner held before it was opened: this directory, or a member; how many."""
+        ...
+
+    async def adopt(
+        self, settlements: Sequence[Adopted], claims: Sequence[Claim], now: int | None = None
+    ) -> list[bool]:
+        """Claim the links, and settle URLs that wait without a lease or a request: somebody else asked for them.
+
+        One answer for each settlement: whether its URL waited. What a worker holds, or has ended, stays as it is.
+        """
+        ...
+
+    async def finish_stored(
+        self, settlements: Sequence[Finished], claims: Sequence[Claim], now: int | None = None
+    ) -> list[bool]:
+        """Claim the links, and let URLs whose processing had failed be done: their captures were read again.
+
+        One answer for each settlement: whether its URL was stored. No lease, and no request, comes into it.
+        """
         ...
 
     async def segments(self) -> dict[str, int]:

@@ -11,12 +11,14 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import TypeVar
 
 from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
 from crawlspace.frontier.postgres import captures, control, revisit
+from crawlspace.frontier.postgres.adopt import adopt
 from crawlspace.frontier.postgres.audit import contradictions
 from crawlspace.frontier.postgres.book import Book
 from crawlspace.frontier.postgres.claim import claim
@@ -25,6 +27,7 @@ from crawlspace.frontier.postgres.learned import declare, declared, learn, learn
 from crawlspace.frontier.postgres.ledger import Ledger
 from crawlspace.frontier.postgres.loss import clamp, reclaim, void
 from crawlspace.frontier.postgres.place import Place, Shards
+from crawlspace.frontier.postgres.reprocess import finish_stored
 from crawlspace.frontier.postgres.review import browse, rule
 from crawlspace.frontier.postgres.revive import revive
 from crawlspace.frontier.postgres.schema import migrate, require, steps
@@ -38,11 +41,13 @@ from crawlspace.policy.commands import Asked, Hold
 from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
+    Adopted,
     Answer,
     Claim,
     Claimed,
     Counts,
     DeadLetter,
+    Finished,
     GenerationFigures,
     HostFigures,
     Joined,
@@ -143,10 +148,17 @@ class PostgresFrontier:
         return await self._write(partial(_claim, claims), now) if claims else []
 
     async def lease(self, wish: Wish, now: int | None = None) -> list[Lease]:
+        """As the port has it. Where the answer to a commit was lost, the leases that were given then are the answer."""
+        given: list[Lease] = []
+
         async def work(transaction: Transaction, time: _Time) -> list[Lease]:
             self._asking = wish.worker
+            kept = await renew(transaction, [each.token for each in given], wish.ttl_ms) if given else []
+            if any(kept):
+                return list(compress(given, kept))
             await wake(transaction, wish.worker)
-            return [_theirs(each, time) for each in await lease(transaction, wish, self._quotas)]
+            given[:] = [_theirs(each, time) for each in await lease(transaction, wish, self._quotas)]
+            return given
 
         return await self._timed(work, now)
 
@@ -295,6 +307,18 @@ class PostgresFrontier:
 
     async def alarm(self, hosts: Sequence[tuple[int, str]]) -> None:
         await self._write(lambda it: control.alarm(it, hosts), NOBODY)
+
+    async def adopt(
+        self, settlements: Sequence[Adopted], claims: Sequence[Claim], now: int | None = None
+    ) -> list[bool]:
+        return await self._write(lambda it: adopt(it, settlements, claims), now) if settlements or claims else []
+
+    async def finish_stored(
+        self, settlements: Sequence[Finished], claims: Sequence[Claim], now: int | None = None
+    ) -> list[bool]:
+        if not settlements:
+            return []
+        return await self._write(lambda it: finish_stored(it, settlements, claims), now)
 
     async def audit(self) -> list[str]:
         """What the store says of itself that its rows do not, one line each; reads everything."""

@@ -22,6 +22,7 @@ from crawlspace.exchange import RobotsFile
 from crawlspace.frontier.content import Found
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite import captures, control, revisit
+from crawlspace.frontier.sqlite.adopt import Adopting
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.claim import Claiming
 from crawlspace.frontier.sqlite.condemned import bury_some
@@ -36,9 +37,10 @@ from crawlspace.frontier.sqlite.connection import (
 )
 from crawlspace.frontier.sqlite.content import Contents
 from crawlspace.frontier.sqlite.learned import declare, declared, learn, learned
-from crawlspace.frontier.sqlite.ledger import Ledger
 from crawlspace.frontier.sqlite.lease import Leasing, Quotas, next_due, renew
+from crawlspace.frontier.sqlite.ledger import Ledger
 from crawlspace.frontier.sqlite.loss import Losing, clamp
+from crawlspace.frontier.sqlite.reprocess import Reprocessing
 from crawlspace.frontier.sqlite.review import Reviewing, browse
 from crawlspace.frontier.sqlite.revive import revive
 from crawlspace.frontier.sqlite.schema import migrate, require, steps
@@ -47,29 +49,31 @@ from crawlspace.policy.commands import Asked, Hold
 from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
+    Adopted,
     Answer,
     Claim,
     Claimed,
+    Copied,
     Counts,
     DeadLetter,
-    Copied,
+    Finished,
     GenerationFigures,
     HostFigures,
     Joined,
     Lease,
+    PageContent,
     Plan,
     Pointer,
-    PageContent,
+    Probe,
     Reason,
     Round,
-    Probe,
     Settlement,
+    ShapeFigures,
     Story,
     Wish,
-    ShapeFigures,
+    Yield,
 )
 
-    Yield,
 T = TypeVar("T")
 
 LOOK_AGAIN_MS = 1_000
@@ -249,8 +253,6 @@ class SqliteFrontier:
     async def declared(self, keys: Sequence[bytes]) -> list[str | None]:
         return await self._read(lambda _: declared(self._connection, keys))
 
-    # -- control --------------------------------------------------------------------------------------------
-
     # -- content --------------------------------------------------------------------------------------------
 
     async def copies(self, pages: Sequence[Copied]) -> list[int | None]:
@@ -277,6 +279,8 @@ class SqliteFrontier:
     async def keep_probe(self, hid: int, probe: Probe) -> None:
         await self._write(lambda _, __: self._contents().keep_probe(hid, probe), None)
 
+    # -- control --------------------------------------------------------------------------------------------
+
     async def ask(self, commands: Sequence[str], now: int | None = None) -> list[int]:
         return await self._write(lambda _, at: control.ask(self._connection, commands, at), now)
 
@@ -300,6 +304,16 @@ class SqliteFrontier:
 
     async def alarm(self, hosts: Sequence[tuple[int, str]]) -> None:
         await self._write(lambda _, __: control.alarm(self._connection, hosts), None)
+
+    async def adopt(
+        self, settlements: Sequence[Adopted], claims: Sequence[Claim], now: int | None = None
+    ) -> list[bool]:
+        return await self._write(partial(self._adopt, settlements, claims), now)
+
+    async def finish_stored(
+        self, settlements: Sequence[Finished], claims: Sequence[Claim], now: int | None = None
+    ) -> list[bool]:
+        return await self._write(partial(self._finish_stored, settlements, claims), now)
 
     # -- the work, on the store's thread --------------------------------------------------------------------
 
@@ -340,6 +354,7 @@ class SqliteFrontier:
         book.write()
         answers = Settling(self._connection, self._settings, book, now).run(settlements)
         declare(self._connection, settlements, answers)
+        contents.keep(settlements, answers, found, now)
         return answers
 
     def _rule(self, rulings: Sequence[Ruling], asked: Asked | None, book: Book, now: int) -> list[bool]:
@@ -347,7 +362,18 @@ class SqliteFrontier:
             control.progress(self._connection, asked, now)
         return Reviewing(self._connection, self._settings, book, now).run(rulings)
 
-        contents.keep(settlements, answers, found, now)
+    def _adopt(self, settlements: Sequence[Adopted], claims: Sequence[Claim], book: Book, now: int) -> list[bool]:
+        self._claiming(book, now).run(claims)
+        book.write()
+        return Adopting(self._connection, self._settings, book, now).adopt(settlements)
+
+    def _finish_stored(
+        self, settlements: Sequence[Finished], claims: Sequence[Claim], book: Book, now: int
+    ) -> list[bool]:
+        self._claiming(book, now).run(claims)
+        book.write()
+        return Reprocessing(self._connection, self._settings, book, now).finish(settlements)
+
     def _note(self, facts: Mapping[str, str]) -> None:
         with durably(self._connection, self._settings), writing(self._connection):
             self._ledger().note(facts)
@@ -359,6 +385,9 @@ class SqliteFrontier:
 
     def _claiming(self, book: Book, now: int) -> Claiming:
         return Claiming(self._connection, self._settings, book, now)
+
+    def _contents(self) -> Contents:
+        return Contents(self._connection, self._settings)
 
     def _losing(self, book: Book, now: int) -> Losing:
         return Losing(self._connection, self._settings, book, now)
@@ -372,9 +401,6 @@ class SqliteFrontier:
     # -- one call, one transaction --------------------------------------------------------------------------
 
     async def _write(self, work: Callable[[Book, int], T], now: int | None) -> T:
-    def _contents(self) -> Contents:
-        return Contents(self._connection, self._settings)
-
         return await self._run(self._writing, work, now)
 
     async def _read(self, work: Callable[[Ledger], T]) -> T:
