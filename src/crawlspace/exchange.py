@@ -61,6 +61,11 @@ class Headers:
     def all(self, name: str) -> list[str]:
         """Every value under `name` (lower case), in order."""
         wanted = name.encode("latin-1")
+        first = self._first.get(wanted)
+        if first is None:
+            return []
+        if len(self._first) == len(self.raw):  # no name comes twice, as is usual
+            return [first.decode("latin-1")]
         return [value.decode("latin-1") for key, value in self.raw if key.lower() == wanted]
 
     def __eq__(self, other: object) -> bool:

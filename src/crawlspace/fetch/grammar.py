@@ -16,8 +16,6 @@ from crawlspace.exchange import Headers
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
 _STRIDE = 4096
-_ABSENT = "\n"
-"""What no header's value can be."""
 
 
 class Malformed(Exception):
@@ -143,9 +141,10 @@ class Chunks:
 
 def tokens(headers: Headers, name: str) -> list[str]:
     """The comma-separated words of a field, in order and in lower case."""
-    if headers.get(name, _ABSENT) == _ABSENT:
+    values = headers.all(name)
+    if not values:
         return []
-    return [word.strip().lower() for value in headers.all(name) for word in value.split(",") if word.strip()]
+    return [word.strip().lower() for value in values for word in value.split(",") if word.strip()]
 
 
 def read_head(raw: bytes) -> Head:

@@ -134,6 +134,8 @@ class Pool:
             await self._emptied.wait()
 
     def _longest_waiting(self, address: IPAddress) -> _Waiting | None:
+        if not self._waiting:  # as is usual; an address is dear to hash
+            return None
         return next((each for each in self._waiting.get(address, ()) if not each.place.done()), None)
 
     def _return(self, address: IPAddress, left: _Waiting) -> None:

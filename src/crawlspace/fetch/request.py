@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -17,10 +18,11 @@ from crawlspace.exchange import FetchRequest
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
-_URL = re.compile(
+_START = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:]+\]|[!\"$&-.0-9;=_`a-z{}~]+)(?::(?P<port>[0-9]{1,5}))?"
-    r"(?P<target>/[!\"$-~]*)"
 )
+_TARGET = re.compile(r"/[!\"$-~]*")
+_NO_URL = "no http or https URL in WHATWG form"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSAFE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|[^\x00-\xff]")
 _OURS = {"content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect", "keep-alive"}
@@ -67,14 +69,24 @@ def origin_from(text: str) -> Origin:
 
 def destination_of(url: str) -> Destination:
     """Take a URL apart; raises `Unsendable`."""
-    match = _URL.fullmatch(url)
+    slash = url.find("/", len("https://"))
+    if slash < 0 or not _TARGET.fullmatch(url, slash):
+        raise Unsendable(_NO_URL)
+    origin, authority = _asked(url[:slash])
+    return Destination(origin, authority, url[slash:])
+
+
+@lru_cache(maxsize=4096)
+def _asked(start: str) -> tuple[Origin, str]:
+    """Who is asked by URLs that begin so, and their authority: a host's URLs come one after the other."""
+    match = _START.fullmatch(start)
     if match is None:
-        raise Unsendable("no http or https URL in WHATWG form")
-    scheme, host, port, target = match.group("scheme", "host", "port", "target")
+        raise Unsendable(_NO_URL)
+    scheme, host, port = match.group("scheme", "host", "port")
     origin = Origin(scheme, host, int(port) if port else _PORTS[scheme])
     if not 0 < origin.port < 65_536:
         raise Unsendable(f"port {origin.port} does not exist")
-    return Destination(origin, f"{host}:{port}" if port else host, target)
+    return origin, f"{host}:{port}" if port else host
 
 
 class Composer:
