@@ -16,6 +16,8 @@ from crawlspace.types import HostFigures
 
 BATCH = 500
 LONG_MS = 10_000
+GROUP = "group"
+"""Why a host rests that waits for its pace group."""
 
 
 @click.command("hosts")
@@ -55,6 +57,9 @@ def _why(host: HostFigures) -> str:
 
 def waits(host: HostFigures, now: int) -> str:
     """Why a host is not asked just now; empty when its turn will simply come."""
+    if host.parked == GROUP:
+        late = f", next {moment(host.group_next_at)}" if host.group_next_at > now + LONG_MS else ""
+        return f"waits for its turn in a pace group: {printable(host.group or '')}{late}"
     if host.parked:
         return f"parked: {host.parked}"
     match breaker(host.pace, now):
@@ -93,4 +98,7 @@ def _facts(host: HostFigures) -> dict[str, Any]:
         "slowed": pace.slowed,
         "breaker": str(breaker(pace, SystemClock().now())),
         "parked": host.parked,
+        "address": host.address,
+        "group": host.group,
+        "group_next_at": moment(host.group_next_at) if host.group_next_at else None,
     }

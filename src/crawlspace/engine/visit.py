@@ -340,9 +340,14 @@ class Visit:
             if not await take_slot(run.slots, turns, self._has_time, HOLD_SECONDS):
                 raise _TooLate
             try:
-                return await run.fetcher.fetch(request)
+                result = await run.fetcher.fetch(request)
             finally:
                 run.slots.release()
+            if group is not None:
+                # As with a host: what counts is when it was sent, however long the connection took.
+                late = (result.started_at - run.clock.now()) / 1000
+                group.hold_until(run.clock.monotonic() + late + turns[group])
+            return result
         finally:
             for turn in taken:
                 turn.give_back()
