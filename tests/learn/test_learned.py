@@ -41,6 +41,12 @@ def test_a_persons_choice_for_a_host_stands() -> None:
     assert form("http://a.test/x/", made) == "http://a.test/x/"
 
 
+def test_rules_that_were_written_into_the_settings_are_not_there_twice() -> None:
+    rules = [SLASH, HostRule(RuleKind.PARAM, "a.test", "p"), WWW, HostRule(RuleKind.ID_SEGMENT, "a.test", "s-")]
+    exported = with_rules(settings(), rules)
+    assert with_rules(exported, rules) == exported
+
+
 def test_what_a_person_keeps_is_kept() -> None:
     made = with_rules(settings(keep=["p"]), [HostRule(RuleKind.PARAM, "a.test", "p")])
     assert form("http://a.test/?p=1", made) == "http://a.test/?p=1"

@@ -107,11 +107,13 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
 
     plan.watch = watch
 
+    signals = _Signals(display)
+
     async def drive(crawl: OpenCrawl) -> tuple[Ending, Counts]:
         _tell_refused(await crawl.inject(requests), display)
         await crawl.require_work()
         async with driven(crawl) as engine, display.showing(crawl.frontier.counts):
-            _obey_signals(engine, display)
+            signals.end(engine)
             ending = await engine.run()
         return ending, await crawl.frontier.counts()
 
@@ -150,21 +152,30 @@ def _tell_refused(injected: Injected, display: Display) -> None:
         display.tell(f"and {more} more seeds refused")
 
 
-def _obey_signals(engine: Crawl | Fleet, display: Display) -> None:
+class _Signals:
     """The first signal ends cleanly, the second at once: whatever is lost then is fetched again."""
-    asked = False
 
-    def stop() -> None:
-        nonlocal asked
-        if asked:
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._asked = False
+        self._engine: Crawl | Fleet | None = None
+
+    def end(self, engine: Crawl | Fleet) -> None:
+        """End this engine from now on; at once, if that was asked for while the crawl rested."""
+        self._engine = engine
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, self._stop)
+        if self._asked:
+            engine.stop()
+
+    def _stop(self) -> None:
+        if self._asked:
             os._exit(EXIT[Ending.INTERRUPTED])
-        asked = True
-        display.tell("stopping: requests under way are finished and stored (again to stop at once)")
-        engine.stop()
-
-    loop = asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, stop)
+        self._asked = True
+        self._display.tell("stopping: requests under way are finished and stored (again to stop at once)")
+        if self._engine is not None:
+            self._engine.stop()
 
 
 def _close(place: CrawlDirectory, ending: Ending, counts: Counts) -> None:

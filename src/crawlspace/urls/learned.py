@@ -56,9 +56,10 @@ def _leads_to(own: Policy, targets: Mapping[str, str], name: str, goal: str) -> 
 
 
 def _entry(own: Policy, folded: Policy, rule: HostRule, documents: dict[str, list[str]]) -> HostChoices | None:
-    """The entry for the name under which the host's URLs stand by now; None where the settings say otherwise."""
+    """The entry for the name under which the host's URLs stand by now; None where the settings have their own."""
     host = folded.fold_host(rule.host)[0]
-    if rule.kind not in _ADDING and own.is_chosen(host, rule.choice[0]):
+    name = rule.choice[0]
+    if rule.detail in getattr(own.rules_for(host), name) if rule.kind in _ADDING else own.is_chosen(host, name):
         return None
     if rule.kind is not RuleKind.INDEX:
         return _choices(host, rule)
