@@ -19,19 +19,24 @@ from crawlspace.types import (
     Captured,
     Claim,
     Claimed,
+    Copied,
     Counts,
     DeadLetter,
     GenerationFigures,
     HostFigures,
     Joined,
     Lease,
+    PageContent,
     Plan,
     Pointer,
+    Probe,
     Reason,
     Round,
     Settlement,
+    ShapeFigures,
     Story,
     Wish,
+    Yield,
 )
 
 
@@ -217,6 +222,49 @@ class Control(Protocol):
 
     async def alarm(self, hosts: Sequence[tuple[int, str]]) -> None:
         """Mark hosts, by number, whose URLs look like this kind of trap."""
+        ...
+
+
+class ContentIndex(Protocol):
+    """What a crawl knows of the content of its pages. It is written by `Frontier.settle`, with the pages themselves.
+
+    A page is a copy only of one that is done, and never of itself.
+    """
+
+    async def copies(self, pages: Sequence[Copied]) -> list[int | None]:
+        """For each page that was read, the one on whose account its links need not be followed; None: they must be.
+
+        That one is done, has the same text and the same links, volatile parts masked, and is no deeper; its links
+        were all claimed and its text is not short, unless the host has shown that its copies bring nothing new.
+        """
+        ...
+
+    async def contents(self, numbers: Sequence[int]) -> list[PageContent | None]:
+        """What these pages are known by; None for one that is not done or has no text."""
+        ...
+
+    async def groups(self, after: tuple[int, int] = (0, 0), limit: int = 1000) -> list[PageContent]:
+        """Members of groups of copies, by group and number, from the first behind a place (group, number)."""
+        ...
+
+    async def shapes(self, hid: int | None = None, run: int = 0, limit: int = 100) -> list[ShapeFigures]:
+        """Shapes of addresses, of one host or of all, whose run has this length: longest first, then by pages."""
+        ...
+
+    async def yields(self, hid: int | None = None) -> list[Yield]:
+        """What each hour's pages brought, of one host or of all together."""
+        ...
+
+    async def content_totals(self) -> Mapping[str, int]:
+        """How many pages are `exact` and `near` copies, and of how many the links were not followed, `stopped`."""
+        ...
+
+    async def probe(self, hid: int) -> Probe | None:
+        """A host's answer to a path that nobody links to; None when it was not asked."""
+        ...
+
+    async def keep_probe(self, hid: int, probe: Probe) -> None:
+        """Keep such an answer."""
         ...
 
 

@@ -9,11 +9,12 @@ import pytest
 from crawlspace.frontier.postgres import Place, PostgresFrontier
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.testing.clock import ManualClock
+from crawlspace.testing.content_contract import ContentContract
 from crawlspace.testing.frontier_contract import FrontierContract
 from crawlspace.testing.frontier_contract_control import ControlContract
 
 
-class TestSixteenShards(FrontierContract, ControlContract):
+class TestSixteenShards(FrontierContract, ControlContract, ContentContract):
     shards = 16
 
     @pytest.fixture(autouse=True)

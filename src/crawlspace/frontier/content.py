@@ -11,166 +11,39 @@ page says something else by now, or is not done any more, the place is taken ove
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from crawlspace.content.text import LEAST_TEXT
-from crawlspace.frontier.near import Slot, added, search, slots
-from crawlspace.frontier.settings import CLASSES, FrontierSettings
-from crawlspace.policy.traps import Said, Tread, after, shape_of, tread
-from crawlspace.types import (
-    Answer,
-    Claim,
-    Claimed,
-    Copied,
-    Fingerprints,
-    Finished,
-    PageContent,
-    Reason,
-    Relation,
-    Settlement,
-    Verdict,
-    host_id,
+from crawlspace.frontier.content_rows import (
+    TEXT_BYTES,
+    Arrival,
+    Found,
+    HostRow,
+    Known,
+    PageRow,
+    ShapeRow,
+    Written,
+    YieldRow,
+    number_of,
+    signed,
+    text_key,
 )
+from crawlspace.frontier.near import Slot, added, search, slots
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.policy.traps import Said, after, shape_of
+from crawlspace.types import Fingerprints, Verdict, host_id
 
-TEXT_BYTES: Final = 16
-"""Of a text's digest: enough to tell all texts there are from each other."""
 HOUR_MS: Final = 3_600_000
 SHAPES: Final = 200
 """Shapes of addresses that are kept of one host; pages of further ones count for the host alone."""
 LATEST: Final = 128
 """Texts of a shape that are remembered, 4 bytes each: what a page of it says is new when it is none of them."""
-PAIRS: Final = 5
-"""Copies of a host whose links were followed in vain, after which those with a short text are not followed either."""
-
 EXACT = "exact"
 NEAR = "near"
 STOPPED = "stopped"
 """Totals: pages whose text or bytes were known; near-duplicates; pages whose links were not followed."""
-
-_LED: Final = frozenset({Relation.HYPERLINK, Relation.FRAME, Relation.REFRESH, Relation.REDIRECT, Relation.HINT})
-"""Relations in which a trap leads on. What a person or a sitemap names is taken at its word."""
-_CUT: Final = frozenset({Reason.DEPTH, Reason.HOST_BUDGET})
-_BITS: Final = 1 << 63
-
-
-class Arrival(NamedTuple):
-    """A page that a transaction has made done."""
-
-    id: int
-    hid: int
-    fingerprints: Fingerprints | None
-    is_copy: bool
-    """Another URL had its bytes first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the links of a transaction came to, by the page that has them."""
-
-    new: Mapping[int, Sequence[Claim]]
-    """Those that were not known, and are queued now."""
-    cut: Collection[int]
-    """Pages of which some links were refused for depth or budget."""
-
-    @classmethod
-    def of(cls, claims: Sequence[Claim], answers: Sequence[Claimed], refused: Mapping[bytes, Reason]) -> Found:
-        """`refused` is what the frontier itself turned away, by key."""
-        new: dict[int, list[Claim]] = {}
-        cut: set[int] = set()
-        for claim, answer in zip(claims, answers, strict=True):
-            if claim.parent is None:
-                continue
-            reason = claim.refusal or refused.get(claim.address.key)
-            if reason in _CUT or (reason is None and answer is Claimed.OVER_BUDGET):
-                cut.add(claim.parent)
-            elif reason is None and answer is Claimed.NEW:
-                new.setdefault(claim.parent, []).append(claim)
-        return cls(new, cut)
-
-
-class PageRow(NamedTuple):
-    """A page that is done. Numbers of 64 bits have a sign, as databases want them."""
-
-    id: int
-    text: bytes
-    follow: int
-    near: int | None
-    kin: int | None
-    length: int
-    language: str
-    verdict: int
-    copy_of: int | None
-    grp: int | None
-    stopped_by: int | None
-    sign: str | None
-    whole: bool
-    """All its links were claimed."""
-
-
-@dataclass(slots=True)
-class ShapeRow:
-    """Pages of one host and shape. `latest` holds what the last different ones said, 4 bytes each."""
-
-    pages: int = 0
-    exact: int = 0
-    near: int = 0
-    run: int = 0
-    last: int | None = None
-    """The last page of the run."""
-    latest: bytes = b""
-
-
-@dataclass(slots=True)
-class HostRow:
-    """What a host's pages brought. `pairs`: see `PAIRS`."""
-
-    pages: int = 0
-    exact: int = 0
-    near: int = 0
-    shapes: int = 0
-    pairs: int = 0
-
-
-@dataclass(slots=True)
-class YieldRow:
-    """What the pages of one host and hour brought."""
-
-    pages: int = 0
-    copies: int = 0
-    exact: int = 0
-    near: int = 0
-
-
-@dataclass(slots=True)
-class Known:
-    """What was read ahead."""
-
-    said: dict[int, int] = field(default_factory=dict)
-    """Who said a text first, by the text's key."""
-    rows: dict[int, bytes] = field(default_factory=dict)
-    """Rows of the index of near-duplicates."""
-    shapes: dict[tuple[int, str], ShapeRow] = field(default_factory=dict)
-    hosts: dict[int, HostRow] = field(default_factory=dict)
-    pages: dict[int, PageRow] = field(default_factory=dict)
-    done: set[int] = field(default_factory=set)
-    """Which of these pages are done."""
-
-
-@dataclass(slots=True)
-class Written:
-    """What judging has changed."""
-
-    said: dict[int, int] = field(default_factory=dict)
-    rows: set[int] = field(default_factory=set)
-    shapes: set[tuple[int, str]] = field(default_factory=set)
-    hosts: set[int] = field(default_factory=set)
-    pages: set[int] = field(default_factory=set)
-    yields: dict[tuple[int, int], YieldRow] = field(default_factory=dict)
-    totals: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -201,9 +74,12 @@ class Judging:
 
     # -- what is to be read ---------------------------------------------------------------------------------
 
-    def keys(self) -> list[int]:
-        """Keys of texts."""
-        return sorted({page.key for page in self._pages.values()})
+    def firsts(self) -> dict[int, int]:
+        """Keys of texts in order, and who of these pages says each first."""
+        found: dict[int, int] = {}
+        for number, page in self._pages.items():
+            found.setdefault(page.key, number)
+        return dict(sorted(found.items()))
 
     def rows(self) -> list[int]:
         """Keys of rows in the index of near-duplicates."""
@@ -303,7 +179,7 @@ class Judging:
         return PageRow(
             id=arrival.id,
             text=seen.text[:TEXT_BYTES],
-            follow=_number(seen.follow),
+            follow=number_of(seen.follow),
             near=None if seen.simhash is None else signed(seen.simhash),
             kin=None if seen.simhash is None else signed(seen.kin),
             length=seen.length,
@@ -406,110 +282,3 @@ class Judging:
 def _page(arrival: Arrival, seen: Fingerprints, distance: int) -> _Page:
     of = [] if seen.simhash is None or seen.length < LEAST_TEXT else slots(seen.simhash ^ seen.kin, distance)
     return _Page(arrival, seen, text_key(seen.text, seen.language), of)
-
-
-def text_key(text: bytes, language: str) -> int:
-    """The number under which a text in a language is looked up: language versions stay apart."""
-    return _number(blake2b(text + language.encode("utf-8", "replace"), digest_size=8).digest())
-
-
-def signed(number: int) -> int:
-    """64 bits as a number with a sign."""
-    return number - 2 * _BITS if number >= _BITS else number
-
-
-def unsigned(number: int) -> int:
-    """And back."""
-    return number + 2 * _BITS if number < 0 else number
-
-
-def _number(digest: bytes) -> int:
-    return int.from_bytes(digest[:8], "big", signed=True)
-
-
-def content_of(row: PageRow) -> PageContent:
-    """A row for those who ask."""
-    return PageContent(
-        id=row.id,
-        text=row.text,
-        length=row.length,
-        simhash=None if row.near is None else unsigned(row.near),
-        kin=None if row.kin is None else unsigned(row.kin),
-        language=row.language,
-        verdict=Verdict(row.verdict),
-        copy_of=row.copy_of,
-        group=row.grp,
-        stopped_by=row.stopped_by,
-        sign=row.sign,
-    )
-
-
-# -- traps ------------------------------------------------------------------------------------------------------
-
-
-Treads = Mapping[int, Mapping[str, int]]
-"""Runs of the shapes that are slowed or stopped, by host and shape."""
-
-
-def led(claims: Iterable[Claim]) -> list[int]:
-    """Numbers of the hosts of claims that a trap could have led to."""
-    return sorted({host_id(claim.address.key) for claim in claims if _is_led(claim)})
-
-
-def trodden(claims: Sequence[Claim], treads: Treads, settings: FrontierSettings) -> Sequence[Claim]:
-    """The claims, those of slowed shapes in the last class, those of stopped ones refused."""
-    if not treads:
-        return claims
-    return [_trod(claim, treads.get(host_id(claim.address.key)), settings) for claim in claims]
-
-
-def _trod(claim: Claim, shapes: Mapping[str, int] | None, settings: FrontierSettings) -> Claim:
-    run = shapes.get(shape_of(claim.address.canonical)) if shapes and _is_led(claim) else None
-    match Tread.FREELY if run is None else tread(run, settings.traps):
-        case Tread.NOT:
-            return claim._replace(refusal=Reason.TRAP)
-        case Tread.SLOWLY:
-            return claim._replace(front_class=CLASSES - 1)
-        case _:
-            return claim
-
-
-def _is_led(claim: Claim) -> bool:
-    return claim.refusal is None and claim.relation in _LED
-
-
-def least_run(settings: FrontierSettings) -> int:
-    """The shortest run that matters; 0 when none does."""
-    asked = [run for run in (settings.traps.slow_after, settings.traps.stop_after) if run]
-    return min(asked, default=0)
-
-
-# -- at a settlement, and before it -----------------------------------------------------------------------------
-
-
-def arrived(settlements: Sequence[Settlement], answers: Sequence[Answer]) -> list[Arrival]:
-    """The pages that these settlements have finished, the last of each URL."""
-    found = {
-        settlement.url.id: Arrival(settlement.url.id, settlement.hid, settlement.evidence.fingerprints, is_copy=False)
-        for settlement, answer in zip(settlements, answers, strict=True)
-        if isinstance(settlement, Finished) and answer is Answer.SETTLED
-    }
-    return list(found.values())
-
-
-def stopped_by(
-    page: Copied, said: Mapping[int, int], firsts: Mapping[int, PageRow], depths: Mapping[int, int], *, proven: bool
-) -> int | None:
-    """The page on whose account the links of another need not be followed; None when they are.
-
-    `depths` holds those of `firsts` that are done; `proven`: the host has shown that its copies bring nothing.
-    """
-    seen = page.fingerprints
-    first = firsts.get(said.get(text_key(seen.text, seen.language), -1))
-    if first is None or first.id == page.id or first.text != seen.text[:TEXT_BYTES]:
-        return None
-    depth = depths.get(first.id)
-    # Links of a page that is nearer to a seed may yet get further than those of the first did.
-    if depth is None or depth > page.depth or first.follow != _number(seen.follow):
-        return None
-    return first.id if proven or (first.whole and seen.length >= LEAST_TEXT) else None

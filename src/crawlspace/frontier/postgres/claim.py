@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from crawlspace.frontier.postgres.columns import keys, numbers, texts
+from crawlspace.frontier.postgres.content import Contents
 from crawlspace.frontier.postgres.hosts import HeldHost, hold
 from crawlspace.frontier.postgres.revisit import bring_forward
 from crawlspace.frontier.postgres.sessions import queries
@@ -67,10 +68,15 @@ class Claiming:
         """Keys nobody had claimed when we looked: where in the batch they stand first."""
         self._open: set[int] = set()
         """Places in the batch of repeats that may change something."""
+        self._refused: dict[bytes, Reason] = {}
         self.hosts: set[int] = set()
         """Hosts that must be held."""
         self.names: dict[int, str] = {}
         """Names of those that may have to be made."""
+
+    def turned_away(self) -> dict[bytes, Reason]:
+        """Why new keys of the batch are refused, by the claim's word or by ours; once it has run."""
+        return self._refused
 
     async def look(self) -> None:
         """Find out what there is to do."""
@@ -114,6 +120,7 @@ class Claiming:
         await self._look_again()
         judging = await self._judging(held)
         answers = [self._one(judging, place) for place in range(len(self._claims))]
+        self._refused = judging.turned_away()
         await judging.write()
         return answers
 
@@ -190,6 +197,10 @@ class _Judging:
         self._readmitted: dict[int, Waiting] = {}
         self._changed: dict[Named, int] = {}
         """When pages that have ended were changed, as somebody says."""
+
+    def turned_away(self) -> dict[bytes, Reason]:
+        """Why new keys are refused."""
+        return {key: refused.reason for key, refused in self._refused.items()}
 
     def see_seed(self, hid: int) -> None:
         """The host is a seed's own."""
@@ -376,6 +387,7 @@ class _Judging:
 
 async def claim(transaction: Transaction, claims: Sequence[Claim]) -> list[Claimed]:
     """Claim a batch that comes alone."""
+    claims = await Contents(transaction).trodden(claims)
     claiming = Claiming(transaction, claims)
     await claiming.look()
     return await claiming.run(await hold(transaction, claiming.hosts, claiming.names))

@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from crawlspace.frontier.content_rows import Found
 from crawlspace.frontier.postgres import groups
 from crawlspace.frontier.postgres.claim import Claiming
 from crawlspace.frontier.postgres.columns import keys, numbers, texts
 from crawlspace.frontier.postgres.condemned import condemn
+from crawlspace.frontier.postgres.content import Contents
 from crawlspace.frontier.postgres.hosts import HeldHost, drop_leases, given, hold
 from crawlspace.frontier.postgres.revisit import visits
 from crawlspace.frontier.postgres.sessions import queries
@@ -68,12 +70,16 @@ async def settle(
 
     Raises `IllegalMove` when one was not the lease's to make.
     """
+    contents = Contents(transaction)
+    claims = await contents.trodden(claims)
     claiming = Claiming(transaction, claims)
     await claiming.look()
     hids = claiming.hosts | {settlement.hid for settlement in settlements}
     held = await hold(transaction, hids, claiming.names)
-    await claiming.run(held)
-    return await _Settling(transaction, settlements, held).run()
+    claimed = await claiming.run(held)
+    answers = await _Settling(transaction, settlements, held).run()
+    await contents.keep(settlements, answers, Found.of(claims, claimed, claiming.turned_away()))
+    return answers
 
 
 @dataclass(slots=True)

@@ -22,8 +22,9 @@ from crawlspace.frontier.postgres.adopt import adopt
 from crawlspace.frontier.postgres.audit import contradictions
 from crawlspace.frontier.postgres.book import Book
 from crawlspace.frontier.postgres.claim import claim
-from crawlspace.frontier.postgres.lease import lease, next_due, renew
+from crawlspace.frontier.postgres.content import Contents
 from crawlspace.frontier.postgres.learned import declare, declared, learn, learned
+from crawlspace.frontier.postgres.lease import lease, next_due, renew
 from crawlspace.frontier.postgres.ledger import Ledger
 from crawlspace.frontier.postgres.loss import clamp, reclaim, void
 from crawlspace.frontier.postgres.place import Place, Shards
@@ -45,6 +46,7 @@ from crawlspace.types import (
     Answer,
     Claim,
     Claimed,
+    Copied,
     Counts,
     DeadLetter,
     Finished,
@@ -52,15 +54,19 @@ from crawlspace.types import (
     HostFigures,
     Joined,
     Lease,
+    PageContent,
     Plan,
     Pointer,
+    Probe,
     Reason,
     Released,
     RetryAt,
     Round,
     Settlement,
+    ShapeFigures,
     Story,
     Wish,
+    Yield,
 )
 
 T = TypeVar("T")
@@ -275,6 +281,32 @@ class PostgresFrontier:
 
     async def declared(self, keys: Sequence[bytes]) -> list[str | None]:
         return await self._look(lambda it: declared(it, keys))
+
+    # -- content --------------------------------------------------------------------------------------------
+
+    async def copies(self, pages: Sequence[Copied]) -> list[int | None]:
+        return await self._look(lambda it: Contents(it).copies(pages)) if pages else []
+
+    async def contents(self, numbers: Sequence[int]) -> list[PageContent | None]:
+        return await self._look(lambda it: Contents(it).contents(numbers))
+
+    async def groups(self, after: tuple[int, int] = (0, 0), limit: int = 1000) -> list[PageContent]:
+        return await self._look(lambda it: Contents(it).groups(after, limit))
+
+    async def shapes(self, hid: int | None = None, run: int = 0, limit: int = 100) -> list[ShapeFigures]:
+        return await self._look(lambda it: Contents(it).shapes(hid, run, limit))
+
+    async def yields(self, hid: int | None = None) -> list[Yield]:
+        return await self._look(lambda it: Contents(it).yields(hid))
+
+    async def content_totals(self) -> Mapping[str, int]:
+        return await self._look(lambda it: Contents(it).totals())
+
+    async def probe(self, hid: int) -> Probe | None:
+        return await self._look(lambda it: Contents(it).probe(hid))
+
+    async def keep_probe(self, hid: int, probe: Probe) -> None:
+        await self._write(lambda it: Contents(it).keep_probe(hid, probe), None)
 
     # -- control --------------------------------------------------------------------------------------------
 

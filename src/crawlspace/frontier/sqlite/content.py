@@ -6,26 +6,21 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crawlspace.frontier.content import (
-    PAIRS,
+from crawlspace.frontier.content import Judging
+from crawlspace.frontier.content_rows import (
     Found,
     HostRow,
-    Judging,
     PageRow,
     ShapeRow,
-    Treads,
     arrived,
     content_of,
-    least_run,
-    led,
     signed,
-    stopped_by,
     text_key,
-    trodden,
     unsigned,
 )
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import listed, statements
+from crawlspace.frontier.treads import PAIRS, Treads, least_run, led, stopped_by, trodden
 from crawlspace.types import (
     Answer,
     Claim,
@@ -61,7 +56,7 @@ class Contents:
 
     def _judge(self, judging: Judging) -> None:
         known = judging.known
-        known.said.update(self._of_all("said", judging.keys()))
+        known.said.update(self._of_all("said", list(judging.firsts())))
         known.rows.update(self._of_all("rows", judging.rows()))
         for hid, *row in self._of_all("hosts", judging.hosts()):
             known.hosts[hid] = HostRow(*row)

@@ -19,7 +19,7 @@ from typing import TypeVar
 from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
-from crawlspace.frontier.content import Found
+from crawlspace.frontier.content_rows import Found
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite import captures, control, revisit
 from crawlspace.frontier.sqlite.adopt import Adopting

@@ -1,0 +1,71 @@
+"""What is known of content before links are claimed: need they be followed, and do they lead into a trap?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from crawlspace.content.text import LEAST_TEXT
+from crawlspace.frontier.content_rows import TEXT_BYTES, PageRow, number_of, text_key
+from crawlspace.frontier.settings import CLASSES, FrontierSettings
+from crawlspace.policy.traps import Tread, shape_of, tread
+from crawlspace.types import Claim, Copied, Reason, Relation, host_id
+
+PAIRS: Final = 5
+"""Copies of a host whose links were followed in vain, after which those with a short text are not followed either."""
+_LED: Final = frozenset({Relation.HYPERLINK, Relation.FRAME, Relation.REFRESH, Relation.REDIRECT, Relation.HINT})
+"""Relations in which a trap leads on. What a person or a sitemap names is taken at its word."""
+
+Treads = Mapping[int, Mapping[str, int]]
+"""Runs of the shapes that are slowed or stopped, by host and shape."""
+
+
+def led(claims: Iterable[Claim]) -> list[int]:
+    """Numbers of the hosts of claims that a trap could have led to."""
+    return sorted({host_id(claim.address.key) for claim in claims if _is_led(claim)})
+
+
+def trodden(claims: Sequence[Claim], treads: Treads, settings: FrontierSettings) -> Sequence[Claim]:
+    """The claims, those of slowed shapes in the last class, those of stopped ones refused."""
+    if not treads:
+        return claims
+    return [_trod(claim, treads.get(host_id(claim.address.key)), settings) for claim in claims]
+
+
+def _trod(claim: Claim, shapes: Mapping[str, int] | None, settings: FrontierSettings) -> Claim:
+    run = shapes.get(shape_of(claim.address.canonical)) if shapes and _is_led(claim) else None
+    match Tread.FREELY if run is None else tread(run, settings.traps):
+        case Tread.NOT:
+            return claim._replace(refusal=Reason.TRAP)
+        case Tread.SLOWLY:
+            return claim._replace(front_class=CLASSES - 1)
+        case _:
+            return claim
+
+
+def _is_led(claim: Claim) -> bool:
+    return claim.refusal is None and claim.relation in _LED
+
+
+def least_run(settings: FrontierSettings) -> int:
+    """The shortest run that matters; 0 when none does."""
+    asked = [run for run in (settings.traps.slow_after, settings.traps.stop_after) if run]
+    return min(asked, default=0)
+
+
+def stopped_by(
+    page: Copied, said: Mapping[int, int], firsts: Mapping[int, PageRow], depths: Mapping[int, int], *, proven: bool
+) -> int | None:
+    """The page on whose account the links of another need not be followed; None when they are.
+
+    `depths` holds those of `firsts` that are done; `proven`: the host has shown that its copies bring nothing.
+    """
+    seen = page.fingerprints
+    first = firsts.get(said.get(text_key(seen.text, seen.language), -1))
+    if first is None or first.id == page.id or first.text != seen.text[:TEXT_BYTES]:
+        return None
+    depth = depths.get(first.id)
+    # Links of a page that is nearer to a seed may yet get further than those of the first did.
+    if depth is None or depth > page.depth or first.follow != number_of(seen.follow):
+        return None
+    return first.id if proven or (first.whole and seen.length >= LEAST_TEXT) else None
