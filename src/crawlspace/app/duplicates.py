@@ -150,7 +150,7 @@ class Duplicates:
             yield self._group(Likeness.EXACT, members)
 
     def _similar(self, wanted: Wanted) -> Iterator[Group]:
-        near = NearDuplicates(
+        near: NearDuplicates[int] = NearDuplicates(
             lambda number: self.text(self._groups.page(number)), MinHashSettings(threshold=wanted.threshold)
         )
         for copy in self._groups.pages():

@@ -150,7 +150,8 @@ def _print(groups: Iterator[Group], duplicates: Duplicates, difference: bool) ->
 def _print_difference(group: Group, duplicates: Duplicates) -> None:
     found = duplicates.difference(group)
     if found is None:
-        click.echo("  the texts are equal" if group.likeness is Likeness.EXACT else "  the texts cannot be compared")
+        equal = len({copy.text for copy in group.copies}) == 1
+        click.echo("  the texts are equal" if equal else "  the texts cannot be compared")
         return
     other, told = found
     click.echo(f"  {printable(other.url)} differs in {len(told.changes)}{'' if told.whole else ' or more'} places:")

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.merged import Merged, merged_urls
 from crawlspace.cli.hosts import waits
 from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
 from crawlspace.clock import SystemClock
@@ -33,6 +34,10 @@ class _Found:
     """Why its host is not asked just now, in words; empty when it is, or when nothing is left to ask."""
     rounds: list[Round]
     """How earlier visits ended."""
+    declared: str | None
+    """What the page declares as its own address; empty when that is its own."""
+    merged: list[Merged]
+    """URLs that became one with it when the URL rules changed."""
 
 
 @click.command("explain")
@@ -47,7 +52,7 @@ def command(directory: Path, url: str, json_lines: bool) -> None:
         echo_json(facts)
         return
     for name, value in facts.items():
-        if value is None or value == [] or name in ("history", "rounds"):
+        if value is None or value == [] or name in ("history", "rounds", "merged"):
             continue
         if name == "pointer":
             value = f"{value['file']}, {value['length']} bytes from {value['offset']}"
@@ -55,6 +60,9 @@ def command(directory: Path, url: str, json_lines: bool) -> None:
     for each in facts.get("rounds") or ():
         found_then = " ".join(filter(None, (each["state"], each["reason"], _change(each["changed"]))))
         click.echo(f"{'earlier visit':14}{each['at']}  {printable(found_then)}")
+    for each in facts.get("merged") or ():
+        then = " ".join(filter(None, (each["state"], each["reason"], each["status"] and f"HTTP {each['status']}")))
+        click.echo(f"{'also':14}{printable(each['url'])}, one with it by the URL rules; before: {printable(then)}")
     for attempt in facts.get("history") or ():
         click.echo(f"{'tried':14}{attempt['at']}  {printable(attempt['error'])}")
 
@@ -68,6 +76,7 @@ async def _find(directory: Path, url: str) -> _Found:
             raise UsageError(f"{printable(url)!r} is no URL that can be crawled ({address.reason})")
         (story,) = await frontier.find([address.key])
         (rounds,) = await frontier.rounds([address.key])
+        (declared,) = await frontier.declared([address.key])
         notes = await frontier.notes()
         host = await _host(frontier, address.host)
     scope = Scope.restore(settings.scope, notes.get("scope")).ignoring(read_ignored(notes))
@@ -78,6 +87,8 @@ async def _find(directory: Path, url: str) -> _Found:
         "" if story else _why_unknown(address, scope),
         waits(host, SystemClock().now()) if host and asked else "",
         rounds,
+        declared,
+        [] if story is None else merged_urls(place, settings, story.id),
     )
 
 
@@ -124,12 +135,14 @@ def _facts(found: _Found) -> dict[str, Any]:
         "settled_at": moment(story.settled_at) if story.settled_at else None,
         "redirects_to": story.target,
         "copy_of": story.copy_of,
+        "declares": "itself" if found.declared == "" else found.declared,
         "outcome": None,
         "pointer": None,
         "generation": story.generation or None,
         "last_visit": _change(story.changed),
         "next_visit": moment(story.next_visit) if story.next_visit else None,
         "rounds": list(map(_round, found.rounds)),
+        "merged": list(map(_merged, found.merged)),
         "history": [{"at": moment(each.at), "error": each.error, "status": each.status} for each in story.history],
         "host_waits": found.host or None,
         "next": what_next(story, SystemClock().now()),
@@ -158,6 +171,19 @@ def _change(changed: bool | None) -> str | None:
     if changed is None:
         return None
     return "found something new" if changed else "found no change"
+
+
+def _merged(merged: Merged) -> dict[str, Any]:
+    """A URL that became one with another, as it was then."""
+    pointer = merged.pointer
+    return {
+        "url": merged.url,
+        "state": merged.state.name.lower(),
+        "reason": merged.reason,
+        "at": moment(merged.at) if merged.at else None,
+        "status": merged.status,
+        "pointer": None if pointer is None else pointer._asdict(),
+    }
 
 
 def _outcome(story: Story) -> str:

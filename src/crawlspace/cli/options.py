@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.merged import under_way
 from crawlspace.app.store import Store, open_to_read
 from crawlspace.clock import SystemClock
 from crawlspace.observe.printable import printable_json
@@ -65,7 +66,10 @@ async def reading(path: Path, settings: Settings | None = None) -> AsyncIterator
     settings = settings or settings_used(directory)
     frontier = await open_to_read(directory, settings.frontier(), SystemClock())
     try:
-        key = (await frontier.notes()).get("hash_key", "")
+        notes = await frontier.notes()
+        key = notes.get("hash_key", "")
+        if (warning := under_way(notes)) is not None:
+            click.echo(f"crawlspace: {warning}", err=True)
         yield frontier, Identity(policy_from(settings.identity), bytes.fromhex(key) or bytes(32))
     finally:
         await frontier.close()

@@ -15,6 +15,8 @@ from crawlspace.frontier.sqlite.schema import require, steps
 from crawlspace.types import Pointer, Relation
 
 _SQL = statements(__package__, "duplicates.sql")
+_ALL_BITS = (1 << 64) - 1
+"""The store's numbers have a sign, numbers of kin have none."""
 
 
 class Copy(NamedTuple):
@@ -84,7 +86,8 @@ def _copy(row: tuple[Any, ...]) -> Copy:
     group, number, url, host, text, kin, found_at, relation, declared, file, offset, length = row
     pointer = None if file is None else Pointer(file, offset, length)
     in_sitemap = relation == Relation.SITEMAP
-    return Copy(group, number, url, host, text, kin, found_at, in_sitemap, declared, pointer)
+    unsigned = None if kin is None else kin & _ALL_BITS
+    return Copy(group, number, url, host, text, unsigned, found_at, in_sitemap, declared, pointer)
 
 
 @contextmanager
