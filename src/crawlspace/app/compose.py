@@ -28,6 +28,7 @@ from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock, SystemClock
 from crawlspace.engine.commit import REMOTE, Basket, Committer
 from crawlspace.engine.control import Controller, read_ignored
+from crawlspace.engine.copies import Copies
 from crawlspace.engine.crawl import Allowance, Crawl, CrawlSettings
 from crawlspace.engine.fingerprints import Fingerprinting
 from crawlspace.engine.intake import Intake, Request
@@ -182,6 +183,8 @@ class OpenCrawl:
         committer = Committer(self.frontier, self.archive, recent, plan.clock, plan.watch)
         if settings.archive.revisits:
             committer.captures = self.frontier
+        if settings.content.fingerprints and settings.content.stop_copies:
+            committer.prepare = Copies(self.frontier).stop
         run = _run(self, fetcher)
         controller = self.controller(committer.progress)
         run.held = controller.held
@@ -214,11 +217,11 @@ async def _learning(crawl: OpenCrawl, committer: Committer, loop: Crawl) -> Asyn
     await learner.flush()
 
 
-def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
+def reader_of(crawl: OpenCrawl) -> Reader:
+    """What reads the answers of a crawl."""
     plan, settings = crawl.plan, crawl.plan.settings
-    treatment = Treatment.of(settings.host)
     pages = msgspec.structs.replace(settings.discovery, product=settings.product())
-    reader = Reader(
+    return Reader(
         intake=crawl.intake,
         ledger=crawl.frontier,
         pages=pages,
@@ -233,6 +236,12 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         facts=settings.archive.metadata or settings.archive.table,
         fingerprinting=Fingerprinting(settings.content, settings.scope.max_depth),
     )
+
+
+def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
+    plan, settings = crawl.plan, crawl.plan.settings
+    treatment = Treatment.of(settings.host)
+    reader = reader_of(crawl)
     run = Run(
         fetcher=fetcher,
         robots=RobotsGate(crawl.frontier, crawl.identity, settings.robots, settings.product(), plan.clock),

@@ -39,6 +39,8 @@ VERBS = {
     "prioritize": "crawlspace.cli.prioritize",
     "export": "crawlspace.cli.export",
     "index": "crawlspace.cli.index",
+    "reparse": "crawlspace.cli.reparse",
+    "sql": "crawlspace.cli.sql",
     "compact": "crawlspace.cli.compact",
     "check": "crawlspace.cli.check",
     "backup": "crawlspace.cli.backup",

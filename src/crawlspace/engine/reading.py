@@ -137,6 +137,13 @@ class Reader:
             captures = _referring(captures, spent.url)
         return Item(self._with_facts(captures, spent, settlement, page), settlement, claims, parsed)
 
+    async def again(self, settlement: Finished, result: FetchResult) -> Item | None:
+        """The item that lets a stored URL be done, read from its capture; None when that fails again."""
+        claims, failure, fingerprints, page, parsed = await self._page(settlement.url, result)
+        if failure is not None:
+            return None
+        return Item((), self._declaring(_known_by(settlement, fingerprints), page), claims, parsed)
+
     def _with_facts(
         self, captures: list[Capture], spent: Spent, settlement: Settlement, page: ReadPage | None
     ) -> list[Capture]:

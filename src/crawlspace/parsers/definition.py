@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
 
 from crawlspace.errors import UsageError
+from crawlspace.pages.mime import HTML
 from crawlspace.parsers.document import Document
 from crawlspace.parsers.records import APART, Keying, Record, records_of
 from crawlspace.policy.patterns import Patterns
@@ -58,6 +59,15 @@ class Match:
         `ConfigError` for a pattern that is none.
         """
         return cls(Patterns.of(_words(url), "match"), _words(host), _words(type), _words(label))
+
+    def may_fit(self, url: str, host: str, mime: str | None, label: str | None) -> bool:
+        """Whether a page that was not read yet can be one of them; False is certain."""
+        return (
+            (not self.label or label in self.label)
+            and (not self.host or any(_is_host(host, name) for name in self.host))
+            and (not self.type or mime is None or any(_may_be(mime, name) for name in self.type))
+            and (not self.url.texts or self.url.match(url))
+        )
 
     def fits(self, page: Document) -> bool:
         """Whether a page is one of them."""
@@ -210,6 +220,10 @@ def _is_host(host: str, name: str) -> bool:
 
 
 def _is_type(page: Document, name: str) -> bool:
+    return page.is_html if name == "html" else _may_be(page.type, name)
+
+
+def _may_be(mime: str, name: str) -> bool:
     if name == "html":
-        return page.is_html
-    return page.type.startswith(name[:-1]) if name.endswith("/*") else page.type == name
+        return mime in HTML
+    return mime.startswith(name[:-1]) if name.endswith("/*") else mime == name

@@ -7,6 +7,7 @@ columns are handed in by pyarrow, and the doors are locked before the first ques
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -68,6 +69,23 @@ def connect(directory: Path, rules: Rules, memory: str = MEMORY) -> Any:
         "canonical", _canonical(rules), ["VARCHAR"], "VARCHAR", type="arrow", null_handling="special"
     )
     return connection
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """What is wrong with a question is the user's to put right."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise UsageError(f"the question has no answer: {error}") from error
+
+
+def is_reading(connection: Any, query: str) -> bool:
+    """Whether a text is one statement that only reads."""
+    found = connection.extract_statements(query)
+    return len(found) == 1 and found[0].type.name in ("SELECT", "EXPLAIN")
 
 
 def lock(connection: Any) -> None:

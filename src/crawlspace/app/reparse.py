@@ -1,0 +1,201 @@
+"""Parsing again what the archive has: `crawlspace reparse`. No request is ever sent.
+
+What a parser makes of a capture replaces, as a whole, what an older version of it made of the same capture. It is
+durable batch by batch; killed at any moment, the same call goes on where it was, since what this version has read is
+left alone. URLs in state `stored`, whose processing failed while crawling, are read again first, as the crawl reads
+them, and are done when that succeeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from crawlspace.app.compose import OpenCrawl, Plan, open_crawl, reader_of
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.parsing import recorded, records_at, rules_of
+from crawlspace.app.raw import read_archive
+from crawlspace.app.reparsing.batch import Batch, Job
+from crawlspace.app.reparsing.pools import Here, Pool
+from crawlspace.app.reparsing.selection import CAPTURED, Choosing, Chosen, Task
+from crawlspace.app.sql import numbers_where
+from crawlspace.clock import Clock
+from crawlspace.errors import StoreDamaged, UsageError
+from crawlspace.fetch.replay import result_of
+from crawlspace.frontier.sqlite.export import open_snapshot
+from crawlspace.parsers import Parser
+from crawlspace.records import Records, fold
+from crawlspace.records.views import parsed
+from crawlspace.settings import Settings
+from crawlspace.types import Captured, Finished, QueuedUrl, Relation, Story, Unusable, host_id
+
+STORED_AT_ONCE = 100
+DAMAGES_KEPT = 1000
+"""Captures that could not be read and are named; the rest is counted."""
+
+
+@dataclass(slots=True)
+class Reparsed:
+    """What became of a re-parsing."""
+
+    parsed: int = 0
+    records: int = 0
+    failed: int = 0
+    """Captures on which the parser raised an error, which is kept with them."""
+    current: int = 0
+    """Captures that this version had read."""
+    newer: int = 0
+    """Captures that a newer version had read, which are left alone."""
+    damaged: int = 0
+    damages: list[str] = field(default_factory=list)
+    """Captures that could not be read, in words, no more than `DAMAGES_KEPT`."""
+    finished: int = 0
+    """URLs that were stored and are done."""
+    unfinished: int = 0
+    """URLs that are stored still."""
+
+    def see(self, batch: Batch) -> None:
+        """Count a batch."""
+        self.parsed += batch.parsed
+        self.records += batch.records
+        self.failed += batch.failed
+        self.damaged += len(batch.unreadable)
+        self.damages += batch.unreadable[: DAMAGES_KEPT - len(self.damages)]
+
+    def left(self, why: str) -> None:
+        """Count a capture that is left alone."""
+        self.current += why == "current"
+        self.newer += why == "newer"
+
+
+Watch = Callable[[Reparsed], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be parsed again, and how."""
+
+    parser: Parser
+    name: str
+    """The name by which other processes load the parser."""
+    chosen: Chosen = field(default_factory=Chosen)
+    pool: Pool | None = None
+    """None: this process alone."""
+
+
+def reparse(
+    directory: CrawlDirectory,
+    settings: Settings,
+    order: Order,
+    watch: Watch = lambda _: None,
+    done: Reparsed | None = None,
+) -> Reparsed:
+    """Parse again; raises `UsageError`, `CrawlDirInUse` while the crawl runs, `StoreError` or `DiskFull`."""
+    done = done or Reparsed()
+    _require_own(directory)
+    place, rules = records_at(directory), rules_of(settings.identity)
+    with directory.locked():
+        records = Records(place)
+        pool = order.pool or Here(order.parser)
+        job = Job(directory.path.resolve(), order.name, settings)
+        try:
+            for batch in pool.run(job, _tasks(directory, settings, order, done)):
+                records.write_lines(batch.lines)
+                done.see(batch)
+                watch(done)
+        finally:
+            records.seal()
+        fold(place, rules, tidy=True)
+    return done
+
+
+def _tasks(directory: CrawlDirectory, settings: Settings, order: Order, done: Reparsed) -> Iterator[Task]:
+    """The captures to parse."""
+    chosen = order.chosen
+    with ExitStack() as stack:
+        snapshot = stack.enter_context(open_snapshot(directory.database, settings.frontier()))
+        wanted = None
+        if chosen.condition is not None:
+            wanted = numbers_where(directory, settings, chosen.condition)
+        read = parsed(records_at(directory), rules_of(settings.identity), order.parser.name)
+        choosing = Choosing(order.parser, chosen, wanted)
+        for tally in choosing.run(snapshot.stories(CAPTURED, chosen.host), read):
+            if tally.task is not None:
+                yield tally.task
+            else:
+                done.left(tally.why)
+
+
+def _require_own(directory: CrawlDirectory) -> None:
+    directory.require()
+    if directory.shared.exists():
+        raise UsageError(
+            f"the frontier of {directory.path} is shared, and only captures of one that lies in its directory can be "
+            "parsed again"
+        )
+
+
+# -- what is stored -----------------------------------------------------------------------------------------
+
+
+async def finish_stored(directory: CrawlDirectory, plan: Plan, clock: Clock, done: Reparsed) -> None:
+    """Read URLs again whose processing failed; those that succeed are done, with their links claimed."""
+    async with open_crawl(directory, plan) as crawl:
+        parsers = reader_of(crawl).parsers
+        async with recorded(directory, plan.settings, parsers) as records:
+            after = 0
+            while stories := await crawl.frontier.unprocessed(after, STORED_AT_ONCE):
+                after = stories[-1].id
+                await _finish(crawl, clock, stories, records, done)
+
+
+async def _finish(
+    crawl: OpenCrawl, clock: Clock, stories: Iterable[Story], records: Records | None, done: Reparsed
+) -> None:
+    reader = reader_of(crawl)
+    archive = read_archive(crawl.directory, crawl.plan.settings, clock)
+    for story in stories:
+        url = _as_queued(crawl, story)
+        pointer = story.evidence.pointer if story.evidence is not None else None
+        if url is None or pointer is None or story.evidence is None or url.relation is Relation.SITEMAP_FILE:
+            done.unfinished += 1
+            continue
+        try:
+            result = result_of(archive.open(pointer), crawl.plan.settings.fetch)
+        except StoreDamaged as error:
+            done.unfinished += 1
+            done.see(Batch(unreadable=[f"{story.url}: {error.message}"]))
+            continue
+        evidence = replace(story.evidence, error=None, detail="")
+        item = await reader.again(Finished(0, host_id(url.key), url, evidence), result)
+        if item is None:
+            done.unfinished += 1
+            continue
+        if records is not None and item.parsed:
+            await records.write(Captured(story.id, story.generation, story.url, pointer, evidence.at), item.parsed)
+            await records.flush()
+        assert isinstance(item.settlement, Finished), "that is what it is asked for"
+        (settled,) = await crawl.frontier.finish_stored([item.settlement], item.claims)
+        done.finished += settled
+
+
+def _as_queued(crawl: OpenCrawl, story: Story) -> QueuedUrl | None:
+    """A URL as a worker had it."""
+    address = crawl.identity.identify(story.url, request=None)
+    if isinstance(address, Unusable):
+        return None
+    return QueuedUrl(
+        id=story.id,
+        key=address.key,
+        url=story.url,
+        front_class=story.front_class or 0,
+        depth=story.depth,
+        hops=story.hops,
+        attempts=story.attempts,
+        relation=story.relation,
+        found_at=story.found_at,
+        label=story.label,
+        meta=story.meta,
+        generation=story.generation,
+    )

@@ -1,0 +1,1 @@
+"""Parsing captures again from the archive: which ones, by whom, and what becomes of it. No request is ever sent."""

@@ -1,0 +1,102 @@
+"""A batch of captures parsed: the same function in this process, in a pool of processes, or on another machine.
+
+All that it needs comes with the job, and all that it gives are lines for the journal: nothing is written here.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.parsing import load_parser
+from crawlspace.app.raw import read_archive
+from crawlspace.app.reparsing.selection import Task
+from crawlspace.archive.warc import WarcArchive
+from crawlspace.clock import SystemClock
+from crawlspace.errors import StoreDamaged
+from crawlspace.fetch.replay import result_of
+from crawlspace.parsers import Document, Parsed, Parser, Way
+from crawlspace.records.entries import line_of
+from crawlspace.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is the same for all batches."""
+
+    directory: Path
+    parser: str
+    """Its name, by which each process loads it."""
+    settings: Settings
+
+
+@dataclass(slots=True)
+class Batch:
+    """What came of a batch."""
+
+    lines: list[bytes] = field(default_factory=list)
+    parsed: int = 0
+    records: int = 0
+    failed: int = 0
+    """Captures on which the parser raised an error, which is kept with them."""
+    unreadable: list[str] = field(default_factory=list)
+    """Captures that the archive does not have as they were written, in words."""
+
+
+def alone() -> None:
+    """Set a process of a pool up: who started it decides when it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def parse_batch(job: Job, tasks: Sequence[Task]) -> Batch:
+    """Parse captures with the job's parser."""
+    ready = _ready(job)
+    return parse_with(ready.parser, ready.archive, job, tasks)
+
+
+def parse_with(parser: Parser, archive: WarcArchive, job: Job, tasks: Sequence[Task]) -> Batch:
+    """Parse captures of this archive with this parser."""
+    batch = Batch()
+    for task in tasks:
+        try:
+            result = result_of(archive.open(task.captured.pointer), job.settings.fetch)
+        except StoreDamaged as error:
+            batch.unreadable.append(f"{task.captured.url}: {error.message}")
+            continue
+        document = Document(result, Way(task.label, task.meta, task.depth), job.settings.discovery)
+        parsed = parser.run(document) or Parsed(parser.name, parser.version)
+        batch.lines.append(line_of(task.captured, parsed))
+        batch.parsed += 1
+        batch.records += len(parsed.records)
+        batch.failed += parsed.error is not None
+    return batch
+
+
+def crashed(parser: Parser, task: Task) -> bytes:
+    """The line of a capture that took down every process that tried it."""
+    parsed = Parsed(parser.name, parser.version, error="the process that parsed it died: out of memory, or a crash")
+    return line_of(task.captured, parsed)
+
+
+class _Ready:
+    """What a process keeps between the batches of a job."""
+
+    job: Job | None = None
+    parser: Parser
+    archive: WarcArchive
+
+
+def _ready(job: Job) -> type[_Ready]:
+    if job != _Ready.job:
+        _Ready.archive = archive_of(job)
+        _Ready.parser = load_parser(job.parser, job.directory)
+        _Ready.job = job
+    return _Ready
+
+
+def archive_of(job: Job) -> WarcArchive:
+    """The archive that a job reads."""
+    return read_archive(CrawlDirectory(job.directory), job.settings, SystemClock())
