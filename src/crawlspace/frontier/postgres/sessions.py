@@ -6,9 +6,12 @@ it was kept, or all of it, and every call of a frontier may be repeated. How oft
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import psycopg
@@ -31,6 +34,11 @@ CONNECT_SECONDS = 10
 STATEMENT_MS = 30_000
 LOCK_MS = 15_000
 IDLE_MS = 60_000
+CALL_SECONDS = 75.0
+"""A transaction that writes and has not ended by then, has lost its line, though nobody says so: it is hung up. The
+server has missed us by then too, and holds no locks for us."""
+KEEP_ALIVE_SECONDS = 15
+"""After so long without a word the server asks whether we are there, and twice more, before it ends a transaction."""
 COLLISIONS = 8
 """Times that a transaction is begun again when others were in its way."""
 OUTAGES = 6
@@ -105,14 +113,24 @@ class Sessions:
 
     async def write(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Run `work` in one transaction; again from its beginning when it could not be ended."""
-        return await self._again(work)
+
+        async def in_time(connection: Connection) -> T:
+            alarm = asyncio.get_running_loop().call_later(CALL_SECONDS, _hang_up, connection)
+            try:
+                async with connection.transaction():
+                    return await work(connection)
+            finally:
+                alarm.cancel()
+
+        return await self._again(in_time)
 
     async def read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Run `work` on one consistent view of the store."""
 
         async def at_one_moment(connection: Connection) -> T:
-            await connection.execute(_SQL["one_moment"])
-            return await work(connection)
+            async with connection.transaction():
+                await connection.execute(_SQL["one_moment"])
+                return await work(connection)
 
         return await self._again(at_one_moment)
 
@@ -148,7 +166,7 @@ class Sessions:
 
     async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         # In a pipeline there is one way there and back for each answer that is waited for, not for each statement.
-        async with self._pool.connection() as connection, connection.pipeline(), connection.transaction():
+        async with self._pool.connection() as connection, connection.pipeline():
             return await work(connection)
 
     async def _configure(self, connection: Connection) -> None:
@@ -160,6 +178,7 @@ class Sessions:
             "statement_ms": str(STATEMENT_MS),
             "lock_ms": str(LOCK_MS),
             "idle_ms": str(IDLE_MS),
+            "keep_alive": str(KEEP_ALIVE_SECONDS),
         }
         await connection.execute(_SQL["way"], parameters)
         assert connection.info.transaction_status is TransactionStatus.IDLE
@@ -188,6 +207,12 @@ class Sessions:
                 return Bug(f"the store refused a change that breaks its own rules: {_line(error)}")
             case _:
                 return StoreError(f"{shown}: {_line(error)}", hint="is the server up?")
+
+
+def _hang_up(connection: Connection) -> None:
+    """End the line under a call that waits: to cancel it would wait for an answer on the same line."""
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def _line(error: Exception) -> str:

@@ -13,7 +13,10 @@ SELECT
   set_config('synchronous_commit', %(commit)s, false),
   set_config('statement_timeout', %(statement_ms)s, false),
   set_config('lock_timeout', %(lock_ms)s, false),
-  set_config('idle_in_transaction_session_timeout', %(idle_ms)s, false);
+  set_config('idle_in_transaction_session_timeout', %(idle_ms)s, false),
+  set_config('tcp_keepalives_idle', %(keep_alive)s, false),
+  set_config('tcp_keepalives_interval', %(keep_alive)s, false),
+  set_config('tcp_keepalives_count', '3', false);
 
 -- name: one_moment
 -- All that follows sees the store as it is now, and changes nothing.
