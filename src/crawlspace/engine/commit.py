@@ -177,6 +177,8 @@ class Committer:
         """Asked where bytes lie that a settled page has already; None: all are written again."""
         self.records: RecordSink | None = None
         """Where records go; None: no parser runs."""
+        self.prepare: Callable[[list[Item]], Awaitable[None]] | None = None
+        """Told each group before any of it is stored; may leave out links."""
         self.settled: Callable[[Sequence[Settlement]], Awaitable[None]] | None = None
         """Told what each group settled, releases included."""
         self.stale = 0
@@ -191,6 +193,8 @@ class Committer:
             self._committing = True
             if self.captures is not None:
                 await _refer(group, self.captures)
+            if self.prepare is not None:
+                await self.prepare(group)
             await self._commit(group)
             self._committing = False
             self.bytes += sum(item.size for item in group)

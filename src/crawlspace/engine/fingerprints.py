@@ -41,6 +41,10 @@ class ContentSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     fingerprints: Annotated[
         bool, Meta(description="Know pages by their text too; off, copies are known by their bytes alone.")
     ] = True
+    stop_copies: Annotated[
+        bool,
+        Meta(description="Leave the links of a page alone whose text and links another page has, session ids apart."),
+    ] = True
     near: Annotated[
         bool, Meta(description="Mark near-duplicates by SimHash: half a millisecond of CPU for a page of 42 KB.")
     ] = True

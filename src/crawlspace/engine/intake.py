@@ -8,7 +8,7 @@ that marks it, no other task runs.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from crawlspace.errors import UsageError
 from crawlspace.pages.links import Page
 from crawlspace.policy.priority import PrioritySettings, Ranking, Score, front_class
 from crawlspace.policy.scope import BELONGINGS, Scope
-from crawlspace.policy.traps import Alarm, TrapWatch
+from crawlspace.policy.traps import LEADING, Alarm, TrapWatch, shape_of
 from crawlspace.ports import Ledger
 from crawlspace.types import (
     Address,
@@ -129,11 +129,13 @@ class Intake:
                 await ledger.note({"scope": scope.roots})
                 self.scope = scope
 
-    def refusal(self, url: QueuedUrl) -> Reason | None:
-        """Why the scope of now refuses a URL that was queued under another."""
+    def refusal(self, url: QueuedUrl, traps: Collection[str] = frozenset()) -> Reason | None:
+        """Why the scope of now refuses a URL that was queued under another; `traps` are shapes refused by now."""
         address = self.identity.identify(url.url, request=url.request)
         if isinstance(address, Unusable):
             return Reason.URL_LENGTH
+        if traps and url.relation in LEADING and shape_of(address.canonical) in traps:
+            return Reason.TRAP
         return self.scope.judge(address, depth=url.depth, hops=url.hops, relation=url.relation)
 
     def seeds(self, requests: Iterable[Request]) -> tuple[list[Claim], list[Unusable]]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from crawlspace import events
 from crawlspace.clock import Clock
+from crawlspace.engine.asker import Asker
 from crawlspace.engine.commit import Basket, Item
 from crawlspace.engine.reading import Reader, Spent, capture_of
 from crawlspace.engine.robots import Robots, RobotsGate
@@ -76,6 +77,7 @@ class Run:
     grouping: Grouping = field(default_factory=lambda: Grouping.of(GroupSettings()))
     groups: Turns = field(init=False)
     """The turns of pace groups, by name. How many hosts of one are visited at once is the frontier's affair."""
+    askers: Sequence[Asker] = ()
     address_of: Callable[[str], Awaitable[str | None]] | None = None
     """Where a URL's host leads to; None when that cannot be told, or nobody can be asked."""
 
@@ -173,20 +175,20 @@ class Visit:
         try:
             while (url := self._take()) is not None:
                 await self._spend(url)
+            await self._ask()
         except _TooLate:
             self._over = True
         finally:
             self.run.busy -= 1
             self.run.basket.nudge()
 
+    def _goes_on(self) -> bool:
+        if self._over or self.lost or self.run.stopping or self.lease.host.name in self.run.held:
+            return False
+        return self._has_time() and all(turn.wait() <= HOLD_SECONDS for turn in self._turns())
+
     def _take(self) -> QueuedUrl | None:
-        if self._over or self.lost or self.run.stopping or self._next >= len(self.lease.urls):
-            return None
-        if self.lease.host.name in self.run.held:
-            return None
-        if not self._has_time():
-            return None
-        if any(turn.wait() > HOLD_SECONDS for turn in self._turns()):
+        if self._next >= len(self.lease.urls) or not self._goes_on():
             return None
         url = self.lease.urls[self._next]
         self._next += 1
@@ -198,7 +200,7 @@ class Visit:
         return not self.lost and ends <= self.fence
 
     async def _spend(self, url: QueuedUrl) -> None:
-        refusal = self.run.reader.intake.refusal(url)
+        refusal = self.run.reader.intake.refusal(url, self.lease.host.traps)
         if refusal is not None:
             refused = Refused(self.lease.token, self.lease.host.hid, url, refusal)
             await self.run.basket.put(Item(settlement=refused))
@@ -230,6 +232,19 @@ class Visit:
         spent = Spent(self.lease.token, self.lease.host.hid, url, results, outcome)
         async for item in self.run.reader.items(spent):
             await self.run.basket.put(item)
+
+    async def _ask(self) -> None:
+        """Questions of the crawl's own: asked and kept like pages, and no URLs of the frontier."""
+        for asker in self.run.askers:
+            url = asker.question(self.lease.host.name) if self._goes_on() else None
+            robots = None if url is None else await self._robots(url)
+            if url is None or robots is None or not robots.check(url).allowed or not self.run.take_page():
+                continue
+            result = await self._request(FetchRequest(url))
+            self._follow_pace(classify(result, self.run.clock.now()), result)
+            if result.response_head:
+                await self.run.basket.put(Item([capture_of(result)]))
+            asker.answered(url, result)
 
     # -- robots ---------------------------------------------------------------------------------------------
 

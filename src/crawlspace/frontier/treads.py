@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from crawlspace.content.text import LEAST_TEXT
 from crawlspace.frontier.content_rows import TEXT_BYTES, PageRow, number_of, text_key
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
-from crawlspace.policy.traps import Tread, shape_of, tread
-from crawlspace.types import Claim, Copied, Reason, Relation, host_id
+from crawlspace.policy.traps import LEADING, Tread, shape_of, tread
+from crawlspace.types import Claim, Copied, Lease, Reason, host_id
 
 PAIRS: Final = 5
 """Copies of a host whose links were followed in vain, after which those with a short text are not followed either."""
-_LED: Final = frozenset({Relation.HYPERLINK, Relation.FRAME, Relation.REFRESH, Relation.REDIRECT, Relation.HINT})
-"""Relations in which a trap leads on. What a person or a sitemap names is taken at its word."""
 
 Treads = Mapping[int, Mapping[str, int]]
 """Runs of the shapes that are slowed or stopped, by host and shape."""
@@ -32,6 +31,16 @@ def trodden(claims: Sequence[Claim], treads: Treads, settings: FrontierSettings)
     return [_trod(claim, treads.get(host_id(claim.address.key)), settings) for claim in claims]
 
 
+def warned(leases: Sequence[Lease], treads: Treads, settings: FrontierSettings) -> list[Lease]:
+    """The leases, each with the shapes of its host's addresses that are refused."""
+    return [_warned(lease, treads.get(lease.host.hid, {}), settings) for lease in leases]
+
+
+def _warned(lease: Lease, shapes: Mapping[str, int], settings: FrontierSettings) -> Lease:
+    traps = frozenset(shape for shape, run in shapes.items() if tread(run, settings.traps) is Tread.NOT)
+    return replace(lease, host=replace(lease.host, traps=traps)) if traps else lease
+
+
 def _trod(claim: Claim, shapes: Mapping[str, int] | None, settings: FrontierSettings) -> Claim:
     run = shapes.get(shape_of(claim.address.canonical)) if shapes and _is_led(claim) else None
     match Tread.FREELY if run is None else tread(run, settings.traps):
@@ -44,7 +53,7 @@ def _trod(claim: Claim, shapes: Mapping[str, int] | None, settings: FrontierSett
 
 
 def _is_led(claim: Claim) -> bool:
-    return claim.refusal is None and claim.relation in _LED
+    return claim.refusal is None and claim.relation in LEADING
 
 
 def least_run(settings: FrontierSettings) -> int:

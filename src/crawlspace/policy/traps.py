@@ -21,7 +21,7 @@ from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct
 
-from crawlspace.types import Address, host_id
+from crawlspace.types import Address, Relation, host_id
 
 HOSTS = 500
 """Hosts that are watched at once; the one watched longest gives way."""
@@ -135,6 +135,8 @@ class TrapWatch:
 
 # -- in the content ---------------------------------------------------------------------------------------------
 
+LEADING: Final = frozenset({Relation.HYPERLINK, Relation.FRAME, Relation.REFRESH, Relation.REDIRECT, Relation.HINT})
+"""Relations in which a trap leads on. What a person or a sitemap names is taken at its word."""
 SHAPE_LIMIT: Final = 200
 """Characters of a shape; what is longer is cut, and shares its shape with others."""
 SEGMENTS: Final = 8

@@ -15,6 +15,7 @@ import pytest
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.policy.traps import TrapSettings
 from crawlspace.ports import ContentIndex, Control
+from crawlspace.states import UrlState
 from crawlspace.testing import frontier_contract_words as words
 from crawlspace.testing.frontier_contract_words import (
     T0,
@@ -292,7 +293,7 @@ class ContentContract(FrontierSuite):
             assert shape.latest == visited[-2]
             # A person and a sitemap are taken at their word.
             await store.claim([link("99", relation=Relation.SEED), link("98", relation=Relation.SITEMAP)], T0)
-            assert (await store.counts()).states[words.UrlState.QUEUED] == 2
+            assert (await store.counts()).states[UrlState.QUEUED] == 2
 
         self.judge(story, traps=TrapSettings(slow_after=3, stop_after=6))
 
@@ -309,7 +310,7 @@ class ContentContract(FrontierSuite):
                 out = [link(f"{n}-", parent=url.id)] if new and ends == "new link elsewhere" else []
                 told.append(finished(lease, url, page(prints(text, f"{n}", simhash=None))))
                 await store.settle([*told, released(lease)], [link(str(n), parent=url.id), *out], T0)
-            assert (await store.counts()).states[words.UrlState.SKIPPED] == 0
+            assert (await store.counts()).states[UrlState.SKIPPED] == 0
 
         self.judge(story, traps=TrapSettings(slow_after=0, stop_after=6))
 

@@ -74,9 +74,11 @@ class LeasedHost:
     fetched: int = 0
     """Requests settled so far: what budgets count."""
     group: str | None = None
-    """The pace group whose turn it has; None when it shares its clock with nobody, or its address is to be found out."""
+    """The pace group whose turn it has; None when it has none, or its address must be known for that."""
     address: str | None = None
     """Where its name leads to, as far as that was told."""
+    traps: frozenset[str] = frozenset()
+    """Shapes of addresses that bring nothing new any more: links to them are refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,12 @@ from crawlspace.frontier.postgres.book import SLOTS
 from crawlspace.frontier.postgres.columns import blobs, keys, numbers, texts
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.treads import PAIRS, least_run, led, stopped_by, trodden
+from crawlspace.frontier.treads import PAIRS, Treads, least_run, led, stopped_by, trodden, warned
 from crawlspace.types import (
     Answer,
     Claim,
     Copied,
+    Lease,
     PageContent,
     Probe,
     Settlement,
@@ -153,17 +154,19 @@ class Contents:
 
     async def trodden(self, claims: Sequence[Claim]) -> Sequence[Claim]:
         """The claims, those of traps put last or refused."""
-        return trodden(claims, await self.treads(led(claims)), self._transaction.settings)
+        return trodden(claims, await self._treads(led(claims)), self._transaction.settings)
 
-    async def treads(self, hids: Sequence[int]) -> dict[int, dict[str, int]]:
-        """Runs of the hosts' shapes that are slowed or stopped."""
+    async def warned(self, leases: Sequence[Lease]) -> list[Lease]:
+        """The leases, each with the traps of its host."""
+        treads = await self._treads(sorted({lease.host.hid for lease in leases}))
+        return warned(leases, treads, self._transaction.settings)
+
+    async def _treads(self, hids: Sequence[int]) -> Treads:
         least = least_run(self._transaction.settings)
         found: dict[int, dict[str, int]] = {}
         if least and hids:
-            shards = numbers(map(self._of, hids))
-            for hid, shape, run in await self._transaction.rows(
-                _SQL["runs"], shard=shards, hid=numbers(hids), least=least
-            ):
+            columns = {"shard": numbers(map(self._of, hids)), "hid": numbers(hids)}
+            for hid, shape, run in await self._transaction.rows(_SQL["runs"], **columns, least=least):
                 found.setdefault(hid, {})[shape] = run
         return found
 

@@ -163,7 +163,8 @@ class PostgresFrontier:
             if any(kept):
                 return list(compress(given, kept))
             await wake(transaction, wish.worker)
-            given[:] = [_theirs(each, time) for each in await lease(transaction, wish, self._quotas)]
+            leases = await Contents(transaction).warned(await lease(transaction, wish, self._quotas))
+            given[:] = [_theirs(each, time) for each in leases]
             return given
 
         return await self._timed(work, now)

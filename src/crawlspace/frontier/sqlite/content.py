@@ -20,11 +20,12 @@ from crawlspace.frontier.content_rows import (
 )
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import listed, statements
-from crawlspace.frontier.treads import PAIRS, Treads, least_run, led, stopped_by, trodden
+from crawlspace.frontier.treads import PAIRS, Treads, least_run, led, stopped_by, trodden, warned
 from crawlspace.types import (
     Answer,
     Claim,
     Copied,
+    Lease,
     PageContent,
     Probe,
     Settlement,
@@ -87,19 +88,19 @@ class Contents:
 
     def trodden(self, claims: Sequence[Claim]) -> Sequence[Claim]:
         """The claims, those of traps put last or refused."""
+        return trodden(claims, self._treads(led(claims)), self._settings)
+
+    def warned(self, leases: Sequence[Lease]) -> list[Lease]:
+        """The leases, each with the traps of its host."""
+        return warned(leases, self._treads(sorted({lease.host.hid for lease in leases})), self._settings)
+
+    def _treads(self, hosts: Sequence[int]) -> Treads:
         least = least_run(self._settings)
-        hosts = led(claims) if least else []
         treads: dict[int, dict[str, int]] = {}
-        for chunk in _chunks(hosts):
+        for chunk in _chunks(hosts if least else ()):
             for hid, shape, run in self._connection.execute(listed(_SQL["runs"], len(chunk)), [*chunk, least]):
                 treads.setdefault(hid, {})[shape] = run
-        return trodden(claims, treads, self._settings)
-
-    def treads(self, hid: int) -> Treads:
-        """Runs of one host's shapes that are slowed or stopped."""
-        least = least_run(self._settings)
-        rows = self._connection.execute(listed(_SQL["runs"], 1), (hid, least)) if least else ()
-        return {hid: {shape: run for _, shape, run in rows}}
+        return treads
 
     def copies(self, pages: Sequence[Copied]) -> list[int | None]:
         """For each page, the page on whose account its links need not be followed."""
