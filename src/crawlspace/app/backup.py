@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.archive.joins import LIST
 from crawlspace.errors import CrawlDirError, DiskFull, StoreDamaged, UsageError
 from crawlspace.frontier.sqlite.backup import copy_store
 from crawlspace.settings import Settings
@@ -54,8 +55,13 @@ def _copy(directory: CrawlDirectory, copy: CrawlDirectory, settings: Settings) -
     lengths = copy_store(directory.database, copy.database, settings.frontier())
     _make_durable(copy.database)
     copy.archive.mkdir()
+    if settings.archive.store:
+        # Objects are written once and stay where they are, for the crawl and its copy.
+        lengths = {}
     for name, length in sorted(lengths.items()):
         _copy_file(directory.archive / name, copy.archive / name, length)
+    for listing in directory.archive.glob(f"*{LIST}"):
+        shutil.copyfile(listing, copy.archive / listing.name)
     for text in (directory.config, directory.effective):
         if text.exists():
             shutil.copyfile(text, copy.path / text.name)

@@ -57,8 +57,16 @@ class Place(NamedTuple):
         return record_id(kind, self.file, str(self.offset), str(at), digest)
 
 
-def response_record(capture: Capture, place: Place) -> tuple[bytes, str]:
-    """The response's bytes and its id; a revisit's when the capture refers to another."""
+class Written(NamedTuple):
+    """A response's record."""
+
+    data: bytes
+    id: str
+    payload_digest: str
+
+
+def response_record(capture: Capture, place: Place) -> Written:
+    """The record of a response, or a revisit's when the capture refers to another."""
     head = capture.response_head.lstrip(b"\r\n")
     if not head:
         raise Bug(f"a response without a head was to be archived: {capture.url}")
@@ -75,10 +83,11 @@ def response_record(capture: Capture, place: Place) -> tuple[bytes, str]:
     if capture.truncated:
         fields.append(("WARC-Truncated", capture.truncated.value))
     fields.append(("WARC-Block-Digest", digest))
+    payload_digest = sha1_name(capture.payload)
     if _ends_plainly(head) and not is_not_modified(capture):
-        fields.append(("WARC-Payload-Digest", sha1_name(capture.payload)))
+        fields.append(("WARC-Payload-Digest", payload_digest))
     fields.append(("Content-Type", "application/http;msgtype=response"))
-    return encode(fields, block), name
+    return Written(encode(fields, block), name, payload_digest)
 
 
 def request_record(capture: Capture, place: Place, response: str) -> bytes:

@@ -19,8 +19,8 @@ import msgspec
 
 from crawlspace.archive.captures import REVISIT, capture_of
 from crawlspace.archive.disk import Disk
+from crawlspace.archive.joins import Joins
 from crawlspace.archive.members import BrokenMember, members
-from crawlspace.archive.reader import FILE_NAME
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
 from crawlspace.archive.stored import Stored, gather
 from crawlspace.archive.surt import surt_of
@@ -55,8 +55,9 @@ Report = Callable[[Damage], None]
 
 
 def archive_files(disk: Disk, directory: Path) -> list[str]:
-    """Names of the archive files in `directory`, in order; raises `OSError`."""
-    return sorted(name for name in disk.names(directory) if FILE_NAME.fullmatch(name))
+    """Names of the archive files in `directory` whose captures count, in order; raises `OSError`."""
+    names = disk.names(directory)
+    return Joins.of(disk, directory, names).live(names)
 
 
 class Indexer:

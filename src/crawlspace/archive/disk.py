@@ -8,12 +8,18 @@ once, appended to by the handle that made it, and afterwards only cut or read.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}\.warc(?:\.gz|\.zst)?")
+"""Names of archive files: what does not have this form is never opened as one."""
+
 _MODE = 0o644
+_PIECE = 1 << 20
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 """Not blocking matters for what is no file: a named pipe in the directory must not hang a reader."""
@@ -75,6 +81,10 @@ class Disk(Protocol):
 
     def remove(self, path: Path) -> None:
         """Remove a file."""
+        ...
+
+    def join(self, path: Path, parts: Sequence[Path]) -> None:
+        """Make a new file of others, put one behind the other; durable on return. In bounded memory."""
         ...
 
     def sync_directory(self, path: Path) -> None:
@@ -142,6 +152,13 @@ class RealDisk:
 
     def remove(self, path: Path) -> None:
         path.unlink()
+
+    def join(self, path: Path, parts: Sequence[Path]) -> None:
+        with os.fdopen(os.open(path, _CREATE, _MODE), "wb", buffering=0) as whole:
+            for part in parts:
+                with os.fdopen(os.open(part, _READ), "rb", buffering=0) as file:
+                    shutil.copyfileobj(file, whole, _PIECE)
+            os.fsync(whole.fileno())
 
     def sync_directory(self, path: Path) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

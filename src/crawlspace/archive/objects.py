@@ -10,7 +10,7 @@ and so on, as the tools of AWS have them) and are written nowhere.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -105,16 +105,15 @@ class ObjectDisk:
             self._buffer.remove(outgoing / name)
         return len(names)
 
-    def join(self, name: str, parts: Iterable[str]) -> int:
-        """Make one object of others, put one behind the other; its length. In bounded memory."""
+    def join(self, path: Path, parts: Sequence[Path]) -> None:
+        """Make one object of others, put one behind the other; nothing of it is kept on the local disk."""
         import obstore
 
-        length = 0
-        with self._asked(name), obstore.open_writer(self._store, name, buffer_size=PART, max_concurrency=2) as whole:
+        writing = obstore.open_writer(self._store, path.name, buffer_size=PART, max_concurrency=2)
+        with self._asked(path.name), writing as whole:
             for part in parts:
-                for piece in obstore.get(self._store, part).stream(min_chunk_size=PART):
-                    length += whole.write(piece)
-        return length
+                for piece in obstore.get(self._store, part.name).stream(min_chunk_size=PART):
+                    whole.write(piece)
 
     def upload(self, path: Path) -> None:
         """Make an object of a file of the buffer; the file goes."""

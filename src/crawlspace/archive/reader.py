@@ -7,21 +7,19 @@ directory listing must have the form of one before it is opened; also one that a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from crawlspace.archive.captures import CAPTURES, capture_of, facts_of, lacks_payload, reference_of, with_payload
-from crawlspace.archive.disk import Disk, Unreachable
+from crawlspace.archive.disk import FILE_NAME, Disk, Unreachable
+from crawlspace.archive.joins import Joins
 from crawlspace.archive.members import BrokenMember, Member, Read, members
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
 from crawlspace.archive.stored import Stored, gather, joined_to
 from crawlspace.errors import ArchiveAway, StoreDamaged, StoreError
 from crawlspace.exchange import Capture, Facts
 from crawlspace.types import Pointer
-
-FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}\.warc(?:\.gz|\.zst)?")
 
 
 class Reader:
@@ -31,6 +29,7 @@ class Reader:
         self._disk = disk
         self._directory = directory
         self._cap = max_record + HEAD_LIMIT
+        self._joins: Joins | None = None
 
     def open(self, pointer: Pointer) -> Capture:
         """The capture at `pointer`, as it was on the wire; with its request, when that is there and whole."""
@@ -94,8 +93,20 @@ class Reader:
     def _from(self, pointer: Pointer) -> Iterator[Member]:
         if not FILE_NAME.fullmatch(pointer.file) or pointer.offset < 0 or pointer.length < 0:
             raise StoreDamaged(f"{pointer} points to no record of an archive")
-        size = self._disk.size(self._directory / pointer.file)
+        try:
+            size = self._disk.size(self._directory / pointer.file)
+        except FileNotFoundError:
+            moved = self._moved(pointer)
+            if moved == pointer:
+                raise
+            return self._from(moved)
         return members(self._read_of(pointer.file), pointer.offset, size, self._cap)
+
+    def _moved(self, pointer: Pointer) -> Pointer:
+        """Where it lies since its file was joined with others; the lists are read when a file is missed."""
+        if self._joins is None or self._joins.where(pointer) == pointer:
+            self._joins = Joins.of(self._disk, self._directory, self._disk.names(self._directory))
+        return self._joins.where(pointer)
 
     def _whole(self, pointer: Pointer) -> Pointer:
         """A pointer with the length of what lies there."""

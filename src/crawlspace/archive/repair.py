@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from crawlspace.archive.disk import Disk
+from crawlspace.archive.disk import FILE_NAME, Disk
 from crawlspace.archive.members import BrokenMember, members
-from crawlspace.archive.reader import FILE_NAME
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, decode
 from crawlspace.errors import StoreDamaged, StoreError
 

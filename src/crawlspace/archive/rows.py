@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from crawlspace.archive.captures import REVISIT, bare_address, facts_of, is_not_modified
 from crawlspace.archive.cdxj import UNKNOWN, mime_of, payload_digest
-from crawlspace.archive.record import sha1_name
 from crawlspace.archive.stored import Stored
 from crawlspace.exchange import Capture, Facts
 from crawlspace.types import Pointer
@@ -25,8 +24,8 @@ _SHA1 = "sha1:"
 _DEFAULT_PORTS = ("80", "443")
 
 
-def row_of(pointer: Pointer, capture: Capture, digest: str | None = None) -> Row:
-    """The row of a capture that lies at `pointer`; `digest` is its payload's where it is known."""
+def row_of(pointer: Pointer, capture: Capture, payload_digest: str) -> Row:
+    """The row of a capture that lies at `pointer`."""
     facts = capture.facts or _NOTHING
     refers = capture.refers_to
     mime = mime_of(capture.response_head).lower()
@@ -46,7 +45,7 @@ def row_of(pointer: Pointer, capture: Capture, digest: str | None = None) -> Row
         facts.detected,
         facts.charset,
         facts.language,
-        digest or sha1_name(capture.payload).removeprefix(_SHA1),
+        payload_digest.removeprefix(_SHA1),
         facts.body_digest,
         facts.text_digest,
         len(head) + len(capture.payload),

@@ -22,10 +22,11 @@ from pathlib import Path
 
 from crawlspace.archive import zstd
 from crawlspace.archive.captures import Place, metadata_record, request_record, response_record, warcinfo_record
-from crawlspace.archive.disk import Disk, RealDisk, Unreachable
+from crawlspace.archive.disk import FILE_NAME, Disk, RealDisk, Unreachable
+from crawlspace.archive.joins import Joins
 from crawlspace.archive.objects import ObjectDisk
 from crawlspace.archive.packing import packing_of
-from crawlspace.archive.reader import FILE_NAME, Reader
+from crawlspace.archive.reader import Reader
 from crawlspace.archive.redact import Redaction
 from crawlspace.archive.repair import Repair, repair_files
 from crawlspace.archive.rows import Row, row_of
@@ -129,12 +130,9 @@ class WarcArchive:
         segment = self._segment or self._new_file()
         capture = self._redacted(capture)
         try:
-            pointer = self._write(segment, capture)
+            return self._write(segment, capture)
         except OSError as error:
             raise self._write_failed(segment, error) from error
-        if self._table is not None:
-            self._rows.append(row_of(pointer, capture))
-        return pointer
 
     async def flush(self) -> None:
         """Return when all that was appended is durable; see `ports.Archive.flush`. Nothing to do costs nothing."""
@@ -158,7 +156,8 @@ class WarcArchive:
         """
         known = {**(lengths or {}), **self._flushed}
         try:
-            names = [name for name in self._disk.names(self._directory) if FILE_NAME.fullmatch(name)]
+            found = self._disk.names(self._directory)
+            names = Joins.of(self._disk, self._directory, found).live(found)
             files = {name: known.get(name, -1) for name in names}
             sizes = {name: self._disk.size(self._directory / name) if end < 0 else end for name, end in files.items()}
         except OSError as error:
@@ -237,17 +236,20 @@ class WarcArchive:
             record, segment.warcinfo = warcinfo_record(Place(segment.name, 0, ""), self._clock.now(), self._facts)
             segment.add(packer.head + packer.pack(record))
         offset = segment.end
-        record, response = response_record(capture, Place(segment.name, offset, segment.warcinfo))
-        self._packing.learn(record)
-        member = packer.pack(record)
+        response = response_record(capture, Place(segment.name, offset, segment.warcinfo))
+        self._packing.learn(response.data)
+        member = packer.pack(response.data)
         segment.add(member)
         if capture.request_head:
             place = Place(segment.name, segment.end, segment.warcinfo)
-            segment.add(packer.pack(request_record(capture, place, response)))
+            segment.add(packer.pack(request_record(capture, place, response.id)))
         if capture.facts is not None and self._settings.metadata:
             place = Place(segment.name, segment.end, segment.warcinfo)
-            segment.add(packer.pack(metadata_record(capture, place, response)))
-        return Pointer(segment.name, offset, len(member))
+            segment.add(packer.pack(metadata_record(capture, place, response.id)))
+        pointer = Pointer(segment.name, offset, len(member))
+        if self._table is not None:
+            self._rows.append(row_of(pointer, capture, response.payload_digest))
+        return pointer
 
     def _known_dictionary(self) -> bytes:
         """That of this crawl's newest file which has one."""

@@ -33,6 +33,9 @@ class Packer:
 
     def __init__(self, level: int, dictionary: bytes = b"") -> None:
         known = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
+        if known is not None:
+            # Otherwise each record would digest it anew, which takes longer than the record.
+            known.precompute_compress(level=_LEVELS[level])
         self._compressor = zstandard.ZstdCompressor(
             level=_LEVELS[level], dict_data=known, write_checksum=True, write_content_size=True
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,12 @@ class FaultyDisk:
         self._inner.remove(path)
         self._synced.pop(path, None)
         self._unnamed.discard(path)
+
+    def join(self, path: Path, parts: Sequence[Path]) -> None:
+        self.step()
+        self._inner.join(path, parts)
+        self._synced[path] = self._inner.size(path)
+        self._unnamed.add(path)
 
     def sync_directory(self, path: Path) -> None:
         self.step()

@@ -53,7 +53,7 @@ def check(result: FetchResult) -> None:
         assert 200 <= result.status <= 999
     classify(result, 0)
     if result.response_head:
-        record, _ = response_record(results.capture_of(result), Place("f", 0, "<urn:uuid:0>"))
+        record = response_record(results.capture_of(result), Place("f", 0, "<urn:uuid:0>")).data
         again = capture_of(decode(record), None)
         assert again.response_head + again.payload == result.response_head.lstrip(b"\r\n") + result.payload
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crawlspace.frontier.postgres.columns import blobs, keys, numbers, text
+from crawlspace.frontier.postgres.columns import blobs, keys, numbers, text, texts
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.types import Joined, Pointer
@@ -30,13 +30,17 @@ async def originals(transaction: Transaction, digests: Sequence[bytes]) -> list[
 
 
 async def relocate(transaction: Transaction, joined: Sequence[Joined]) -> None:
-    """Let all that points into files of this worker which were joined point into the whole."""
-    worker = transaction.worker
-    known: dict[str, int] = dict(await transaction.rows(_SQL["segments"], worker=worker))
+    """Let all that points into files which were joined point into the whole."""
+    names = texts(part for whole in joined for part, _ in whole.parts)
+    known = {name: (number, worker) for name, number, worker in await transaction.rows(_SQL["segments"], name=names)}
     moves: list[tuple[int, int, int]] = []
     for whole in joined:
-        made = await transaction.rows(_SQL["add_segment"], worker=worker, name=text(whole.name), length=whole.length)
-        moves += [(known[part], made[0][0], base) for part, base in whole.parts if part in known]
+        parts = [(*known[part], base) for part, base in whole.parts if part in known]
+        if not parts:
+            continue
+        name, worker = text(whole.name), parts[0][1]
+        made = await transaction.rows(_SQL["add_segment"], worker=worker, name=name, length=whole.length)
+        moves += [(number, made[0][0], base) for number, _, base in parts]
     columns = {
         "segment": numbers(segment for segment, _, _ in moves),
         "target": numbers(target for _, target, _ in moves),

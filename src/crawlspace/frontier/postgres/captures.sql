@@ -15,8 +15,8 @@ CROSS JOIN LATERAL (
 ) AS x;
 
 -- name: segments
--- Files of a worker's archive by name, with their numbers.
-SELECT name, id FROM segment WHERE worker = %(worker)s;
+-- Files by name, with their numbers and workers. Names have the number of their worker, so that no two are equal.
+SELECT name, id, worker FROM segment WHERE name = ANY (%(name)s::text[]);
 
 -- name: add_segment
 -- An archive file that others were joined into.

@@ -24,8 +24,11 @@ def relocate(connection: sqlite3.Connection, joined: Sequence[Joined]) -> None:
     numbers = dict(connection.execute(_SQL["segments"]).fetchall())
     connection.execute(_SQL["moves"])
     for whole in joined:
+        parts = [(numbers[part], base) for part, base in whole.parts if part in numbers]
+        if not parts:
+            continue
         [(target,)] = connection.execute(_SQL["add_segment"], (whole.name, whole.length)).fetchall()
-        moves = [(numbers[part], target, base) for part, base in whole.parts if part in numbers]
+        moves = [(number, target, base) for number, base in parts]
         connection.executemany(_SQL["add_move"], moves)
     for step in ("move_outcomes", "move_visits", "drop_segments", "end_moves"):
         connection.execute(_SQL[step])
