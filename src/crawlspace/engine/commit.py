@@ -181,8 +181,6 @@ class Committer:
         """Told each group before any of it is stored; may leave out links."""
         self.settled: Callable[[Sequence[Settlement]], Awaitable[None]] | None = None
         """Told what each group settled, releases included."""
-        self.stale = 0
-        """Settlements that came too late: their lease had gone to somebody else."""
         self.bytes = 0
         """Response bytes settled in this run."""
         self._committing = False
@@ -260,10 +258,11 @@ class Committer:
         for settlement, answer in zip(settlements, answers, strict=True):
             if isinstance(settlement, Released):
                 self.released(settlement.token)
-            if answer is Answer.STALE:
-                self.stale += 1
-            elif answer is Answer.SETTLED and not isinstance(settlement, Released):
+            if answer is Answer.SETTLED and not isinstance(settlement, Released):
                 self._watch(_seen(settlement))
+        late = answers.count(Answer.STALE)
+        if late:
+            self._watch(events.Warned(f"{late} settlements came too late: others have their hosts now"))
         if self.settled is not None:
             done = zip(settlements, answers, strict=True)
             await self.settled([each for each, answer in done if answer is Answer.SETTLED])
