@@ -68,6 +68,21 @@ def decode(data: bytes) -> Record:
     return Record(fields, block)
 
 
+def head_of(text: str) -> tuple[dict[str, str], int]:
+    """The fields in the lines of a record's head, and the length of its block; raises `BrokenRecord`."""
+    version, *lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
+    if not _VERSION.fullmatch(version.strip()):
+        raise BrokenRecord("it does not begin with a WARC version")
+    fields = _fields(lines)
+    return fields, _content_length(fields)
+
+
+def verified(record: Record) -> Record:
+    """The record; raises `BrokenRecord` when its block is not the one whose digest it states."""
+    _verify(record.fields.get("warc-block-digest"), record.block)
+    return record
+
+
 def sha1_name(data: bytes) -> str:
     """SHA-1 in base 32 with its label, as archives write digests."""
     return "sha1:" + b32encode(sha1(data, usedforsecurity=False).digest()).decode()

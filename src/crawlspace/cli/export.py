@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.export import Exported, Format, Wanted, What, export, format_of, usual

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct, field
 from crawlspace import events
 from crawlspace.engine.commit import Committer
 from crawlspace.engine.control import Controller
+from crawlspace.engine.reading import Reader
 from crawlspace.engine.sweep import Sweeper
 from crawlspace.engine.visit import Run, Visit
 from crawlspace.errors import DiskFull
@@ -104,6 +105,16 @@ class Crawl:
         self._ending: Ending | None = None
         self._failure: BaseException | None = None
         self._bytes_left: int | None = None
+
+    @property
+    def reader(self) -> Reader:
+        """What reads answers; also those that somebody else got."""
+        return self._run.reader
+
+    @property
+    def committer(self) -> Committer:
+        """What makes them durable."""
+        return self._committer
 
     def stop(self, ending: Ending = Ending.INTERRUPTED) -> None:
         """Start nothing new, finish what is under way, and end. May be called again."""

@@ -57,6 +57,8 @@ def what_next(story: Story, now: int) -> str:
         case UrlState.SKIPPED:
             if story.reason in FINAL:
                 return "nothing: a person said so"
+            if story.reason == Reason.IMPORTED:
+                return "nothing: it was visited before, as what was imported says"
             return "nothing, unless a better path to it is found or the settings change"
         case UrlState.DEAD:
             return "nothing, unless a person queues it again"

@@ -56,6 +56,8 @@ class Reason(StrEnum):
     BLOCKED_HOST = "blocked_host"
     TRAP = "trap"
     DROPPED = "dropped"
+    IMPORTED = "imported"
+    """Visited before by another program, which left no capture."""
 
 
 PATH_DEPENDENT = frozenset({Reason.DEPTH, Reason.NOFOLLOW, Reason.HOST_BUDGET, Reason.REDIRECT_CHAIN, Reason.TRAP})

@@ -151,6 +151,9 @@ class Released:
 
 Settlement = Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died | Released
 
+Adopted = Finished | ProcessingFailed | WasRedirect | Refused | Died
+"""Settlements that a URL without a lease may get, when it was asked for elsewhere; their token says nothing."""
+
 
 @unique
 class Answer(IntEnum):

@@ -132,16 +132,20 @@ class _Settling:
         self._taken = await self._urls.take(self._wanted())
         await self._see_others()
         spent = [one for one in self._live() if one.url.id in self._taken]
-        self._owners = await self._own(spent)
-        self._segments = await self._reach(spent)
-        self._earlier = await visits(
-            self._transaction, [Named(one.hid, one.url.id) for one in spent if isinstance(one, Unchanged)]
-        )
+        await self._read_for(spent)
         answers = [self._one(settlement) for settlement in self._settlements]
         await self._write()
         return answers
 
     # -- what is read ---------------------------------------------------------------------------------------
+
+    async def _read_for(self, spent: Sequence[_OfUrl]) -> None:
+        """Read what these settlements need to be applied."""
+        self._owners = await self._own(spent)
+        self._segments = await self._reach(spent)
+        self._earlier = await visits(
+            self._transaction, [Named(one.hid, one.url.id) for one in spent if isinstance(one, Unchanged)]
+        )
 
     async def _see_leases(self) -> None:
         asking = {settlement.hid for settlement in self._settlements}

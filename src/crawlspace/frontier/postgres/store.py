@@ -344,7 +344,12 @@ class PostgresFrontier:
     async def adopt(
         self, settlements: Sequence[Adopted], claims: Sequence[Claim], now: int | None = None
     ) -> list[bool]:
-        return await self._write(lambda it: adopt(it, settlements, claims), now) if settlements or claims else []
+        async def work(transaction: Transaction) -> list[bool]:
+            answers = await adopt(transaction, settlements, claims)
+            await declare(transaction, settlements, answers)
+            return [answer is Answer.SETTLED for answer in answers]
+
+        return await self._write(work, now) if settlements or claims else []
 
     async def finish_stored(
         self, settlements: Sequence[Finished], claims: Sequence[Claim], now: int | None = None

@@ -85,9 +85,13 @@ class Settling:
     def run(self, settlements: Sequence[Settlement]) -> list[Answer]:
         """Apply them in order; one answer each. Raises `IllegalMove` when one was not the lease's to make."""
         answers = [self._one(settlement) for settlement in settlements]
+        self._write_all()
+        return answers
+
+    def _write_all(self) -> None:
+        """Write what the batch has collected."""
         self._write_ends()
         self._connection.executemany(_SQL["reach"], [(reach, number) for number, reach in self._reach.items()])
-        return answers
 
     def _one(self, settlement: Settlement) -> Answer:
         fence = self._fence(settlement.hid)

@@ -363,9 +363,14 @@ class SqliteFrontier:
         return Reviewing(self._connection, self._settings, book, now).run(rulings)
 
     def _adopt(self, settlements: Sequence[Adopted], claims: Sequence[Claim], book: Book, now: int) -> list[bool]:
-        self._claiming(book, now).run(claims)
+        claiming, contents = self._claiming(book, now), self._contents()
+        claims = contents.trodden(claims)
+        found = Found.of(claims, claiming.run(claims), claiming.turned_away())
         book.write()
-        return Adopting(self._connection, self._settings, book, now).adopt(settlements)
+        answers = Adopting(self._connection, self._settings, book, now).adopt(settlements)
+        declare(self._connection, settlements, answers)
+        contents.keep(settlements, answers, found, now)
+        return [answer is Answer.SETTLED for answer in answers]
 
     def _finish_stored(
         self, settlements: Sequence[Finished], claims: Sequence[Claim], book: Book, now: int
