@@ -38,6 +38,7 @@ from crawlspace.engine.recent import Recent
 from crawlspace.engine.robots import RobotsGate
 from crawlspace.engine.trial import Trial, Trials
 from crawlspace.engine.turn import Turns
+from crawlspace.engine.walls import Walls
 from crawlspace.engine.visit import Run
 from crawlspace.errors import UsageError
 from crawlspace.events import Ending
@@ -217,9 +218,18 @@ async def _learning(crawl: OpenCrawl, committer: Committer, loop: Crawl) -> Asyn
     await learner.flush()
 
 
+        walls=_walls(crawl, pages),
 def reader_of(crawl: OpenCrawl) -> Reader:
     """What reads the answers of a crawl."""
     plan, settings = crawl.plan, crawl.plan.settings
+def _walls(crawl: OpenCrawl, pages: PageSettings) -> Walls | None:
+    """What knows soft 404s; None when hosts are not to be asked for what they do not have."""
+    settings = crawl.plan.settings.content
+    if not (settings.fingerprints and settings.probe_after):
+        return None
+    return Walls(crawl.frontier, crawl.identity, settings.probe_after, pages, random.Random())
+
+
     pages = msgspec.structs.replace(settings.discovery, product=settings.product())
     return Reader(
         intake=crawl.intake,
@@ -239,6 +249,7 @@ def reader_of(crawl: OpenCrawl) -> Reader:
 
 
 def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
+        askers=() if reader.walls is None else (reader.walls,),
     plan, settings = crawl.plan, crawl.plan.settings
     treatment = Treatment.of(settings.host)
     reader = reader_of(crawl)

@@ -57,6 +57,14 @@ class ContentSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             le=7,
         ),
     ] = SimHashSettings().distance
+    probe_after: Annotated[
+        int,
+        Meta(
+            description="Pages of a host after which it is asked once for a path that nobody links to, so that soft "
+            "404s are known by its answer. 0: never.",
+            ge=0,
+        ),
+    ] = 10
     fields: Annotated[
         tuple[FieldName, ...],
         Meta(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -22,13 +22,14 @@ from crawlspace.engine.intake import Intake
 from crawlspace.engine.page import Handler, Page
 from crawlspace.engine.sitemaps import Announced
 from crawlspace.engine.trial import Trial
+from crawlspace.engine.walls import Walls
 from crawlspace.errors import StoreError
 from crawlspace.exchange import Capture, FetchResult, Reference
 from crawlspace.pages.links import Page as ReadPage
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.sitemap import looks_like_sitemap
 from crawlspace.parsers import Parsed, Parser
-from crawlspace.policy.decide import Case, decide, widens_scope
+from crawlspace.policy.decide import Case, decide, missing, widens_scope
 from crawlspace.policy.outcome import REDIRECT_LOOP, Kind, Outcome, dead_end
 from crawlspace.policy.recrawl import RecrawlSettings, with_next_visit
 from crawlspace.policy.retry import RetrySettings
@@ -36,6 +37,7 @@ from crawlspace.ports import Ledger
 from crawlspace.types import (
     Address,
     Claim,
+    Died,
     Evidence,
     Fingerprints,
     Finished,
@@ -88,11 +90,15 @@ class Reader:
     handler: Handler | None = None
     parsers: Sequence[Parser] = ()
     fingerprinting: Fingerprinting | None = None
+    walls: Walls | None = None
+    """Knows pages that are not there although their status says so."""
     recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
     trial: Trial | None = None
     """Tries what may have brought a worker down."""
     facts: bool = True
     """Whether captures tell what was made of them."""
+    see_links: Callable[[Sequence[Address]], None] | None = None
+    """Shown the links of each page."""
 
     async def items(self, spent: Spent) -> AsyncIterator[Item]:
         """The items for one spent URL: what a sitemap announces in parts, and last the one that settles it."""
@@ -124,11 +130,15 @@ class Reader:
         settlement: Settlement = decide(case, self.clock.now(), self.chance, self.retry)
         page: ReadPage | None = None
         parsed: tuple[Parsed, ...] = ()
+        if isinstance(settlement, Finished) and failure is None:
+            settlement = await self._if_there(settlement, spent.results[-1])
         if isinstance(settlement, Finished):
             # Also a page that broke off on its last try: half of its links are better than none.
             if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
                 claims, failure, fingerprints, page, parsed = await self._page(spent.url, spent.results[-1])
                 settlement = self._declaring(_known_by(settlement, fingerprints), page)
+                if self.walls is not None:
+                    await self.walls.read(spent.url, spent.hid, fingerprints)
             if failure is not None:
                 failed = replace(evidence, error="processing", detail=failure)
                 settlement = ProcessingFailed(spent.token, spent.hid, spent.url, failed)
@@ -136,6 +146,13 @@ class Reader:
         if isinstance(settlement, Unchanged):
             captures = _referring(captures, spent.url)
         return Item(self._with_facts(captures, spent, settlement, page), settlement, claims, parsed)
+
+    async def _if_there(self, settlement: Finished, result: FetchResult) -> Finished | Died:
+        """The settlement, or another when the page is a soft 404."""
+        if self.walls is None or settlement.evidence.error is not None or settlement.url.request is not None:
+            return settlement
+        why = await self.walls.why_missing(settlement.url, settlement.hid, result)
+        return settlement if why is None else missing(settlement, why)
 
     async def again(self, settlement: Finished, result: FetchResult) -> Item | None:
         """The item that lets a stored URL be done, read from its capture; None when that fails again."""
@@ -190,6 +207,8 @@ class Reader:
             # What the handler asks for comes first: the page's own link to the same URL has no label to give.
             claims = self.intake.followed(page.requests, read.base_url, url) if page.requests else []
             resolved = self.intake.resolved(read, url)
+            if self.see_links is not None:
+                self.see_links([link.address for link in resolved])
             claims += self.intake.page(read, url, resolved)
             parsed = tuple(found for each in self.parsers if (found := each.run(page)) is not None)
             # Last, since a tree whose text was read has lost its scripts.

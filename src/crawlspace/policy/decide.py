@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from crawlspace.clock import Chance
-from crawlspace.policy.outcome import BAD_LOCATION, Kind, Outcome
+from crawlspace.policy.outcome import BAD_LOCATION, SOFT_404, Kind, Outcome
 from crawlspace.policy.recrawl import NOT_MODIFIED, conditions
 from crawlspace.policy.retry import Failed, RetrySettings, next_try
 from crawlspace.types import (
@@ -68,6 +68,11 @@ def decide(case: Case, now: int, chance: Chance, settings: RetrySettings) -> End
 def robots_refusal(token: int, hid: int, url: QueuedUrl, detail: str) -> Refused:
     """A URL that robots.txt forbids; `detail` names the rule. No request was made, so no try is used up."""
     return Refused(token, hid, url, Reason.ROBOTS, detail)
+
+
+def missing(page: Finished, detail: str) -> Died:
+    """The end of a page that is not there although its status says so; `detail` says how that is known."""
+    return Died(page.token, page.hid, page.url, replace(page.evidence, error=SOFT_404, detail=detail))
 
 
 def widens_scope(url: QueuedUrl, outcome: Outcome) -> bool:

@@ -25,6 +25,8 @@ TRUNCATED = "truncated"
 """Error class of a successful answer whose body broke off; another try may bring the whole."""
 REDIRECT_LOOP = "redirect_loop"
 """Error class of a page that only ever leads back to itself."""
+SOFT_404 = "soft_404"
+"""Error class of an answer that is a success by its status, and says or shows that there is no such page."""
 BAD_LOCATION = "bad_location"
 """Error class of a redirect to something that cannot be fetched."""
 

@@ -162,7 +162,7 @@ class PostgresFrontier:
             kept = await renew(transaction, [each.token for each in given], wish.ttl_ms) if given else []
             if any(kept):
                 return list(compress(given, kept))
-            await wake(transaction, wish.worker)
+            await wake(transaction, wish.worker, self._quotas)
             leases = await Contents(transaction).warned(await lease(transaction, wish, self._quotas))
             given[:] = [_theirs(each, time) for each in leases]
             return given
