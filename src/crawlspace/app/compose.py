@@ -8,7 +8,6 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from itertools import islice
 
 import msgspec
@@ -17,7 +16,7 @@ from crawlspace import __version__, events
 from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.judged import judge_again_if_changed
-from crawlspace.app.learners import learner_of
+from crawlspace.app.learners import learning
 from crawlspace.app.parsing import put_records_right, recorded, running
 from crawlspace.app.raw import Writer, close_archive, open_archive
 from crawlspace.app.revisits import plan_visits
@@ -38,10 +37,9 @@ from crawlspace.engine.recent import Recent
 from crawlspace.engine.robots import RobotsGate
 from crawlspace.engine.trial import Trial, Trials
 from crawlspace.engine.turn import Turns
-from crawlspace.engine.walls import Walls
 from crawlspace.engine.visit import Run
+from crawlspace.engine.walls import Walls
 from crawlspace.errors import UsageError
-from crawlspace.events import Ending
 from crawlspace.fetch.http import HttpFetcher
 from crawlspace.pages.links import PageSettings
 from crawlspace.parsers import Parser
@@ -196,40 +194,15 @@ class OpenCrawl:
             async with recorded(self.directory, settings, run.reader.parsers) as records:
                 committer.records = records
                 loop = Crawl(self.frontier, committer, run, loop_settings, controller)
-                async with _learning(self, committer, loop):
+                async with learning(self, committer, run, loop):
                     yield loop
         finally:
             await fetcher.close()
 
 
-@asynccontextmanager
-async def _learning(crawl: OpenCrawl, committer: Committer, loop: Crawl) -> AsyncIterator[None]:
-    """Learn from what is settled meanwhile; what is not stored yet in the end is stored then."""
-    learner = await learner_of(crawl.plan.settings.learning, crawl.frontier, crawl.identity)
-    if learner is None:
-        yield
-        return
-    committer.settled = learner.settled
-    if crawl.rests:
-        learner.ready = partial(loop.stop, Ending.LEARNED)
-        learner.recall(crawl.remembered)
-    yield
-    crawl.remembered = tuple(learner.learning.pages())
-    await learner.flush()
-
-
-        walls=_walls(crawl, pages),
 def reader_of(crawl: OpenCrawl) -> Reader:
     """What reads the answers of a crawl."""
     plan, settings = crawl.plan, crawl.plan.settings
-def _walls(crawl: OpenCrawl, pages: PageSettings) -> Walls | None:
-    """What knows soft 404s; None when hosts are not to be asked for what they do not have."""
-    settings = crawl.plan.settings.content
-    if not (settings.fingerprints and settings.probe_after):
-        return None
-    return Walls(crawl.frontier, crawl.identity, settings.probe_after, pages, random.Random())
-
-
     pages = msgspec.structs.replace(settings.discovery, product=settings.product())
     return Reader(
         intake=crawl.intake,
@@ -245,11 +218,19 @@ def _walls(crawl: OpenCrawl, pages: PageSettings) -> Walls | None:
         trial=plan.trial(pages),
         facts=settings.archive.metadata or settings.archive.table,
         fingerprinting=Fingerprinting(settings.content, settings.scope.max_depth),
+        walls=_walls(crawl, pages),
     )
 
 
+def _walls(crawl: OpenCrawl, pages: PageSettings) -> Walls | None:
+    """What knows soft 404s; None when hosts are not to be asked for what they do not have."""
+    settings = crawl.plan.settings.content
+    if not (settings.fingerprints and settings.probe_after):
+        return None
+    return Walls(crawl.frontier, crawl.identity, settings.probe_after, pages, random.Random())
+
+
 def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
-        askers=() if reader.walls is None else (reader.walls,),
     plan, settings = crawl.plan, crawl.plan.settings
     treatment = Treatment.of(settings.host)
     reader = reader_of(crawl)
@@ -268,6 +249,7 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         slots=asyncio.Semaphore(settings.concurrency.total),
         grouping=Grouping.of(settings.group),
         address_of=fetcher.address_of,
+        askers=() if reader.walls is None else (reader.walls,),
     )
     return run
 

@@ -26,7 +26,7 @@ from crawlspace.fetch.replay import result_of
 from crawlspace.frontier.sqlite.duplicates import Copy, Groups, open_groups
 from crawlspace.policy.representative import Chosen, Member, representative
 from crawlspace.settings import Settings
-from crawlspace.types import Unusable
+from crawlspace.types import Story, Unusable
 from crawlspace.urls import Identity, policy_from
 
 MEMBERS = 1000
@@ -117,6 +117,12 @@ class Duplicates:
             if len(self._chosen) > KEPT:
                 self._chosen.popitem(last=False)
         return chosen == number
+
+    def keeps(self, story: Story) -> bool:
+        """Whether a URL is the one to be kept of those that say the same; of what has no text, of the same bytes."""
+        if self._groups.group_of(story.id) is None:
+            return story.copy_of is None
+        return self.represents(story.id)
 
     def difference(self, group: Group) -> tuple[Copy, Difference] | None:
         """A member whose text is not that of the page that stands for the group, and where the two differ.

@@ -8,10 +8,12 @@ it. Rows may go through a pipeline on their way; what that drops is counted by r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from crawlspace import __version__
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.duplicates import open_duplicates
 from crawlspace.app.exporting.captures import Captures, Maker
 from crawlspace.app.exporting.rows import COLUMNS, Rows
 from crawlspace.app.exporting.sitemaps import write_sitemap
@@ -53,13 +55,21 @@ def export(
     exporting = _Exporting(directory, settings, wanted, maker)
     with open_snapshot(directory.database, settings.frontier()) as snapshot:
         stories = snapshot.stories(wanted.states, wanted.host)
-        exporting.write(_chosen(stories, wanted), Target(target, force))
+        with _chosen(stories, wanted, directory, settings) as chosen:
+            exporting.write(chosen, Target(target, force))
     return exporting.done
 
 
-def _chosen(stories: Iterable[Story], wanted: Wanted) -> Iterator[Story]:
+@contextmanager
+def _chosen(
+    stories: Iterable[Story], wanted: Wanted, directory: CrawlDirectory, settings: Settings
+) -> Iterator[Iterable[Story]]:
     """Those that are wanted of them."""
-    return (story for story in stories if not (wanted.unique and story.copy_of is not None))
+    if not wanted.unique:
+        yield stories
+        return
+    with open_duplicates(directory, settings) as duplicates:
+        yield filter(duplicates.keeps, stories)
 
 
 class _Exporting:

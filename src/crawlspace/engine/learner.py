@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from crawlspace.engine.questions import Questions
 from crawlspace.errors import DiskFull
 from crawlspace.policy.evidence import IN_EFFECT, Evidence, KnownRule, LearningSettings, Lesson, RuleState, is_sure
 from crawlspace.policy.learning import Candidate, Learning, Sighting
@@ -26,7 +27,7 @@ RESTORED: Final = 500
 """Stored rules that a run begins with, the best founded; others come back when something speaks for them again."""
 _WEIGHT: Final = 256
 """Characters, or bytes, that equal contents must have to mean something (`content.text.LEAST_TEXT`)."""
-_DIGEST: Final = 16
+DIGEST: Final = 16
 _GONE: Final = frozenset({"http_404", "http_410", "soft_404"})
 
 
@@ -46,6 +47,8 @@ class Learner:
         self._stored = 0
         self._before = 0
         self._in_effect: frozenset[HostRule] = frozenset()
+        self.questions: Questions | None = None
+        """Asks hosts themselves; None: nobody is asked."""
 
     async def begin(self, fetches: int, in_effect: Sequence[HostRule]) -> None:
         """Go on with what is stored, in a crawl that has made so many requests and is under these rules."""
@@ -65,6 +68,8 @@ class Learner:
             if sighting is not None:
                 self.learning.see(sighting)
                 self._seen += 1
+        if self.questions is not None and self._settings.probe:
+            self.questions.probe()
         if self._judge() or self._seen - self._stored >= STORE_EVERY:
             await self.flush()
         if self._is_worth_it() and any(self._waits(each) for each in self.learning.candidates()):
@@ -83,7 +88,7 @@ class Learner:
             if _is_news(candidate):
                 candidate.unsaved, candidate.moved = Evidence(), False
         for known in await self._learned():
-            if self.learning.holds(known.rule):
+            if self.learning.candidate(known.rule) is not None:
                 self.learning.restore(known.rule, known.state, known.evidence)
 
     # -- judging --------------------------------------------------------------------------------------------
@@ -162,8 +167,10 @@ def _page(settlement: Finished, own: str, identity: Identity) -> Sighting | None
     declared = None if evidence.canonical is None else _form(evidence.canonical, identity)
     if known_by is not None:
         weighty = known_by.length >= _WEIGHT and known_by.sign is None
-        return Sighting(own, known_by.text[:_DIGEST], weighty, known_by.follow[:_DIGEST], declared)
-    return Sighting(own, (evidence.digest or b"")[:_DIGEST], evidence.size >= _WEIGHT, declared=declared)
+        return Sighting(
+            own, known_by.text[:DIGEST], weighty, known_by.follow[:DIGEST], declared, url=settlement.url.url
+        )
+    return Sighting(own, (evidence.digest or b"")[:DIGEST], evidence.size >= _WEIGHT, declared=declared)
 
 
 def _form(url: str, identity: Identity) -> str | None:

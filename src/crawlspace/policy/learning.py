@@ -51,6 +51,8 @@ class Sighting(NamedTuple):
     """The canonical form of what it declares as its address."""
     target: str | None = None
     """The canonical form of where it redirects to."""
+    url: str = ""
+    """What was requested."""
 
     @classmethod
     def missing(cls, canonical: str) -> Sighting:
@@ -173,10 +175,6 @@ class Learning:
         if not candidate.moved:
             candidate.state = state
 
-    def holds(self, rule: HostRule) -> bool:
-        """Whether evidence for this rule is gathered."""
-        return rule in self._candidates
-
     def candidates(self) -> Iterator[Candidate]:
         """All rules that are looked into."""
         yield from self._candidates.values()
@@ -186,10 +184,14 @@ class Learning:
         host = self._hosts.get(_name(canonical))
         return None if host is None else host.pages.get(canonical)
 
-    def pages_of(self, name: str) -> Iterable[str]:
-        """Canonical URLs of a host's latest pages, the latest last."""
+    def pages_of(self, name: str) -> Iterable[Sighting]:
+        """A host's latest pages, the latest first."""
         host = self._hosts.get(name)
-        return () if host is None else tuple(host.pages)
+        return () if host is None else reversed(host.pages.values())
+
+    def candidate(self, rule: HostRule) -> Candidate | None:
+        """What is gathered of a rule; None when nothing is."""
+        return self._candidates.get(rule)
 
     def see(self, sighting: Sighting) -> None:
         """Learn from one fetched address."""
