@@ -1,8 +1,9 @@
 """From a host name to the addresses it may be reached at.
 
 A name is looked up once for all who ask at the same time, and its answer is kept for a while, bad answers for a
-shorter while. The system's resolver tells no times to live, so ours are settings. Entries of `network.resolve`
-stand in front of any lookup. Whether an address may be connected to is not decided here (see `guard`).
+shorter while. The system's resolver tells no times to live, so ours are settings; name servers do, and theirs hold.
+Entries of `network.resolve` stand in front of any lookup. Whether an address may be connected to is not decided here
+(see `guard`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from crawlspace.clock import Clock
 from crawlspace.errors import ConfigError
+from crawlspace.fetch.dns import NameServers, Records
 from crawlspace.fetch.guard import IPAddress
 from crawlspace.fetch.patterns import pattern_of, patterns_for
 from crawlspace.fetch.proxy import check_proxies
@@ -42,9 +44,29 @@ class NetworkSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     allow: Annotated[
         list[str], msgspec.Meta(description="Networks or addresses that may be reached although they are not public.")
     ] = msgspec.field(default_factory=list)
+    resolver: Annotated[
+        Literal["system", "dns"],
+        msgspec.Meta(
+            description="Who looks up names: the system, or we at name servers and their times to live (extra `dns`)."
+        ),
+    ] = "system"
+    nameservers: Annotated[
+        list[Annotated[str, msgspec.Meta(min_length=1, max_length=100)]],
+        msgspec.Meta(
+            description="Name servers that `dns` asks, such as 9.9.9.9 or 127.0.0.1:5353; none: the system's.",
+            max_length=10,
+        ),
+    ] = msgspec.field(default_factory=list)
     dns_ttl: Annotated[
-        float, msgspec.Meta(ge=0, le=86_400, description="Seconds for which a found name is kept.")
+        float,
+        msgspec.Meta(
+            ge=0, le=86_400, description="Seconds for which a found name is kept when nobody says how long it holds."
+        ),
     ] = 300.0
+    dns_ttl_max: Annotated[
+        float,
+        msgspec.Meta(ge=1, le=604_800, description="Seconds for which a name is kept at most."),
+    ] = 86_400.0
     dns_negative_ttl: Annotated[
         float, msgspec.Meta(ge=0, le=86_400, description="Seconds for which a failed lookup is kept.")
     ] = 30.0
@@ -70,6 +92,8 @@ class NetworkSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     def __post_init__(self) -> None:
         check_proxies(self.proxy, self.proxy_auth)
         check_variables(self.proxy_auth, "network.proxy_auth")
+        if self.nameservers and self.resolver != "dns":
+            raise ValueError('nameservers are asked only with resolver = "dns"')
 
 
 class Endpoint(NamedTuple):
@@ -83,8 +107,10 @@ class Endpoint(NamedTuple):
         return f"{host}:{self.port}"
 
 
-Lookup = Callable[[str], Awaitable[Sequence[str]]]
+Lookup = Callable[[str], Awaitable[Sequence[str] | Records]]
 """From a name to its addresses as text, best first; raises OSError or UnicodeError where there is none."""
+SHORTEST_TTL = 1.0
+"""Seconds for which any answer is kept: many ask for the same name at once."""
 
 
 async def system_lookup(name: str) -> Sequence[str]:
@@ -120,10 +146,11 @@ class Table:
 class Resolver:
     """Names to addresses, through the table and a bounded cache."""
 
-    def __init__(self, settings: NetworkSettings, clock: Clock, lookup: Lookup = system_lookup) -> None:
+    def __init__(self, settings: NetworkSettings, clock: Clock, lookup: Lookup | None = None) -> None:
         self._settings = settings
         self._clock = clock
-        self.lookup = lookup
+        self._servers = NameServers(settings.nameservers) if settings.resolver == "dns" else None
+        self.lookup: Lookup = lookup or (self._servers.lookup if self._servers is not None else system_lookup)
         """Who is asked; may be replaced."""
         self._table = Table(settings.resolve)
         self._answers: OrderedDict[str, Answer] = OrderedDict()
@@ -149,6 +176,8 @@ class Resolver:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if self._servers is not None:
+            await self._servers.close()
 
     async def _answer(self, name: str) -> Answer:
         known = self._answers.get(name)
@@ -165,13 +194,18 @@ class Resolver:
     async def _ask(self, name: str) -> Answer:
         addresses: tuple[IPAddress, ...] = ()
         problem = ""
+        ttl = self._settings.dns_ttl
         try:
-            addresses = _distinct(await self.lookup(name))
+            found = await self.lookup(name)
+            if isinstance(found, Records):
+                found, ttl = found.addresses, min(max(found.ttl, SHORTEST_TTL), self._settings.dns_ttl_max)
+            addresses = _distinct(found)
         except (OSError, ValueError) as error:  # UnicodeError, a name no resolver can spell, is a ValueError
             problem = f"{name}: {getattr(error, 'strerror', None) or error}"
         if not addresses and not problem:
             problem = f"{name}: no address"
-        ttl = self._settings.dns_ttl if addresses else self._settings.dns_negative_ttl
+        if not addresses:
+            ttl = self._settings.dns_negative_ttl
         answer = Answer(addresses, problem, self._clock.monotonic() + ttl)
         self._answers[name] = answer
         self._answers.move_to_end(name)
