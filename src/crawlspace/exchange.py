@@ -86,6 +86,8 @@ class FetchRequest(Struct, frozen=True):
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = ()
     """Beyond those that every request carries; they replace a default of the same name."""
+    by_type: bool = False
+    """Of a successful answer whose type is not wanted (`fetch.types`) the head alone is read."""
 
 
 _NO_HEADERS = Headers()

@@ -27,8 +27,9 @@ from crawlspace.policy.groups import Grouping, GroupSettings
 from crawlspace.policy.outcome import Kind, Outcome, classify
 from crawlspace.policy.pace import Breaker, HostSettings, Treatment
 from crawlspace.policy.recrawl import conditions
+from crawlspace.policy.scope import BELONGINGS
 from crawlspace.ports import Fetcher
-from crawlspace.types import Lease, Pace, QueuedUrl, Refused, Released, Unusable
+from crawlspace.types import Lease, Pace, QueuedUrl, Refused, Relation, Released, Unusable
 from crawlspace.urls import Identity, origin_of
 
 HOLD_SECONDS = 5.0
@@ -36,6 +37,8 @@ HOLD_SECONDS = 5.0
 FENCE_SECONDS = 5.0
 """Margin between a request's deadline and the end of the lease."""
 SAME_PAGE_HOPS = 5
+WHOLE = BELONGINGS | {Relation.SITEMAP_FILE}
+"""Relations of what is read whatever its type."""
 LONG_WAIT_MS = 10_000
 ADDRESS_REFUSED_DETAIL = f"robots.txt: {FetchError.ADDRESS_REFUSED}"
 ROBOTS_UNAVAILABLE = "robots_unavailable"
@@ -217,8 +220,9 @@ class Visit:
             self._over = True
             return
         spec = url.request
+        by_type = url.relation not in WHOLE
         request = (
-            FetchRequest(url.url, headers=conditions(url.before))
+            FetchRequest(url.url, headers=conditions(url.before), by_type=by_type)
             if spec is None
             else FetchRequest(
                 url.url, spec.method, spec.body, (("Content-Type", spec.content_type),) if spec.content_type else ()
@@ -325,7 +329,8 @@ class Visit:
             else:
                 cookies.update(_set_cookies(result))
             jar = "; ".join(f"{name}={value}" for name, value in cookies.items())
-            request = FetchRequest(onward, headers=(("Cookie", jar),) if jar else ())
+            headers = (("Cookie", jar),) if jar else ()
+            request = FetchRequest(onward, headers=headers, by_type=request.by_type)
 
     async def _same_page(self, outcome: Outcome, result: FetchResult, url: QueuedUrl, hops: int) -> str | None:
         """Where a redirect to the page's own key leads, if it may be followed in place."""

@@ -24,6 +24,7 @@ from crawlspace.fetch.resolve import NetworkSettings, Resolver
 from crawlspace.fetch.response import ResponseReader
 from crawlspace.fetch.tls import UNVERIFIED
 from crawlspace.fetch.tunnel import Tunnels, hands_over
+from crawlspace.fetch.types import Types
 
 REPEATABLE = frozenset({"GET", "HEAD"})
 """Methods that may be sent on a kept connection: should the server have closed it, they are sent once more."""
@@ -52,6 +53,7 @@ class HttpFetcher:
     ) -> None:
         self.resolver = Resolver(network, clock)
         self._limits = settings
+        self._types = Types(settings.types)
         self._clock = clock
         self._composer = Composer(user_agent)
         self._credentials = Credentials(settings, os.environ, clock)
@@ -136,15 +138,16 @@ class HttpFetcher:
         deadline = asyncio.get_running_loop().time() + self._limits.timeout
         sent = head + request.body if request.body else head
         bodiless = request.method == "HEAD"
+        types = self._types if request.by_type and self._types else None
         wanted = origin if request.method in REPEATABLE else None
         connection = self._pool.take(origin) if wanted else None
         if connection is None:
             connection = await self._open(origin, proxy, deadline, wanted)
         was_used = connection.requests > 0
-        asked = await self._ask(connection, sent, ResponseReader(self._limits, bodiless), deadline)
+        asked = await self._ask(connection, sent, ResponseReader(self._limits, bodiless, types), deadline)
         if was_used and not asked.reader.received and asked.reader.error is FetchError.RESET:
             fresh = await self._open(origin, proxy, deadline)
-            asked = await self._ask(fresh, sent, ResponseReader(self._limits, bodiless), deadline)
+            asked = await self._ask(fresh, sent, ResponseReader(self._limits, bodiless, types), deadline)
         self._done(origin, asked)
         return asked
 

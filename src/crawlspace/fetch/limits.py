@@ -11,6 +11,7 @@ import msgspec
 
 from crawlspace.fetch.request import origin_from
 from crawlspace.fetch.secrets import check_variables
+from crawlspace.fetch.types import TYPE_PATTERN
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -73,6 +74,14 @@ class FetchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         dict[str, str],
         msgspec.Meta(description="From an origin to the environment variable that holds our user:password for it."),
     ] = msgspec.field(default_factory=dict)
+    types: Annotated[
+        list[Annotated[str, msgspec.Meta(pattern=TYPE_PATTERN, max_length=100)]],
+        msgspec.Meta(
+            description="Types of pages that are read and kept, such as text/* or application/pdf; of others the "
+            "head alone is. None: all. Requisites and sitemaps are read whatever they are.",
+            max_length=1000,
+        ),
+    ] = msgspec.field(default_factory=list)
     cookies: Annotated[
         bool, msgspec.Meta(description="Keep cookies while a crawl runs and send each back to where it came from.")
     ] = False

@@ -16,6 +16,7 @@ from crawlspace.exchange import FetchError, Headers, Truncated
 from crawlspace.fetch.body import Decoder, codings
 from crawlspace.fetch.grammar import Chunks, Head, Malformed, objection, read_head, tokens
 from crawlspace.fetch.limits import FetchSettings
+from crawlspace.fetch.types import Types
 
 MAX_INTERIM = 20
 """Responses of class 1xx in front of the real one."""
@@ -43,9 +44,10 @@ class ResponseReader:
     """Takes bytes until `done`; then its fields say what came of the request.
 
     `bodiless` is set for the answer to HEAD, whose length speaks of another response (RFC 9110, section 9.3.2).
+    With `types`, a successful answer of another type is cut behind its head.
     """
 
-    def __init__(self, limits: FetchSettings, bodiless: bool = False) -> None:
+    def __init__(self, limits: FetchSettings, bodiless: bool = False, types: Types | None = None) -> None:
         self.done = False
         self.reusable = False
         """The connection may carry another request."""
@@ -60,6 +62,7 @@ class ResponseReader:
         self.truncated: Truncated | None = None
         self._limits = limits
         self._bodiless = bodiless
+        self._types = types
         self._early = bytearray()
         """What came before the end of the head."""
         self._searched = 0
@@ -99,7 +102,7 @@ class ResponseReader:
         self.received += len(data)
         if not self.head:
             data = self._read_head(data)
-            if not self.head:
+            if not self.head or self.done:
                 return self.done
         if data or self._framing is _NONE:
             self._read_body(data)
@@ -191,6 +194,11 @@ class ResponseReader:
         self.headers = head.headers
         self._keep = head.strict and head.keeps_alive()
         if self._bodiless or head.status in (204, 304):
+            return
+        objection = self._types.objection(head.headers) if self._types is not None and head.status < 300 else ""
+        if objection:
+            self._cut()
+            self.detail = objection
             return
         transfer = head.transfer_codings()
         length = head.headers.get("content-length")
