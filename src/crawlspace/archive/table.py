@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 ROWS = 20_000
 """Rows held in memory: some 30 MB."""
-PARTIAL = ".partial"
-MARK = "unfinished-"
+PARTIAL = "_partial-"
+"""How the name of a file begins that is not whole; readers of such tables pass over names like this."""
+MARK = "_unfinished-"
 """How the name of the mark begins that is there while rows may be missing."""
 
 _PLACES = {column.name: place for place, column in enumerate(COLUMNS)}
@@ -88,7 +89,7 @@ class CaptureTable:
         path = directory / f"{first[_FILE].partition('.warc')[0]}-{first[_OFFSET]}.parquet"
         columns = map(list, zip(*rows, strict=True))
         data = table(dict(zip(self._schema.names, columns, strict=True)), schema=self._schema)
-        partial = path.with_name(path.name + PARTIAL)
+        partial = path.with_name(PARTIAL + path.name)
         try:
             with partial.open("wb") as file:
                 parquet.write_table(data, file, compression="zstd")

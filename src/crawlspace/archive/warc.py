@@ -109,6 +109,8 @@ class WarcArchive:
         """
         if isinstance(self._disk, ObjectDisk):
             self._disk.clear_buffer(self._directory, worker)
+            # Whether a name is taken is not asked of the storage: none that counts is given again.
+            self._sequence = 1 + max((_sequence_of(name) for name in flushed), default=-1)
             return []
         return repair_files(self._disk, self._directory, flushed, self._settings.max_record, worker)
 
@@ -122,8 +124,8 @@ class WarcArchive:
         if self._segment and self._is_over(self._segment):
             await self.flush()
             self._end_file()
-            if self._packing.is_ready:
-                await asyncio.to_thread(self._packing.train)
+        if self._segment is None and self._packing.is_ready:
+            await asyncio.to_thread(self._packing.train)
         self._require_space()
         if capture.refers_to is not None:
             capture = await asyncio.to_thread(self._referring, capture, capture.refers_to)
@@ -147,6 +149,10 @@ class WarcArchive:
     def open(self, pointer: Pointer) -> Capture:
         """Read one flushed capture back, with its request; raises `StoreDamaged`."""
         return self._reader.open(pointer)
+
+    def response(self, pointer: Pointer) -> Capture:
+        """The same without its request: cheaper, for who reads many."""
+        return self._reader.response(pointer)
 
     def scan(self, lengths: Mapping[str, int] | None = None) -> Iterator[tuple[Pointer, Capture]]:
         """Every flushed capture, file by file in order of name: of their making, for one worker.
@@ -253,7 +259,7 @@ class WarcArchive:
 
     def _known_dictionary(self) -> bytes:
         """That of this crawl's newest file which has one."""
-        if self._settings.compression != "zstd":
+        if self._settings.compression != "zstd" or not self._disk.grows:
             return b""
         try:
             names = sorted(self._disk.names(self._directory), reverse=True)
@@ -339,6 +345,11 @@ class WarcArchive:
             if not segment.end:
                 with suppress(OSError):
                     self._disk.remove(segment.path)
+
+
+def _sequence_of(name: str) -> int:
+    found = re.search(r"-(\d+)-\d+\.warc", name)
+    return int(found[1]) if found else 0
 
 
 def _reference_to(pointer: Pointer, capture: Capture) -> Reference:
