@@ -199,12 +199,12 @@ def test_what_is_decided_stays(state: RuleState) -> None:
     assert next_state(state, Evidence(texts=900), SETTINGS) is state
 
 
-def test_where_a_question_must_be_asked_pairs_alone_are_not_enough() -> None:
-    asking = LearningSettings(pairs=3, probe=True)
-    found = learned(*slashes(5), settings=asking)[SLASH]
+def test_a_hosts_own_answer_makes_up_for_pairs_but_not_for_the_first() -> None:
+    found = learned(*slashes(1))[SLASH]
     assert found.state is RuleState.WATCHED
     found.confirm()
-    assert next_state(found.state, found.evidence, asking, asks=True) is RuleState.PROPOSED
+    assert next_state(found.state, found.evidence, SETTINGS) is RuleState.PROPOSED
+    assert next_state(RuleState.WATCHED, Evidence(confirmed=1), SETTINGS) is RuleState.WATCHED
 
 
 def test_confidence_grows_with_pairs_and_falls_with_counter_examples() -> None:

@@ -14,6 +14,7 @@ from crawlspace.engine.learner import Learner
 from crawlspace.engine.questions import Questions
 from crawlspace.engine.visit import Run
 from crawlspace.events import Ending
+from crawlspace.types import Address, Relation
 from crawlspace.urls import Identity, policy_from
 
 if TYPE_CHECKING:
@@ -30,14 +31,18 @@ async def learning(crawl: OpenCrawl, committer: Committer, run: Run, loop: Crawl
     rules = rules_in(await crawl.frontier.notes())
     learner = Learner(settings, crawl.frontier, crawl.identity)
     without = Identity(policy_from(crawl.plan.settings.identity))
-    questions = Questions(settings, learner.learning, (crawl.identity, without), run.reader.pages)
+
+    def allowed(address: Address) -> bool:
+        return crawl.intake.scope.judge(address, depth=1, hops=0, relation=Relation.HYPERLINK) is None
+
+    questions = Questions(settings, learner.learning, (crawl.identity, without), run.reader.pages, allowed)
     questions.check(rules)
     await learner.begin((await crawl.frontier.counts()).fetches, rules)
     learner.questions = questions
     run.askers = (*run.askers, questions)
     committer.settled = learner.settled
     if questions.checks:
-        run.reader.see_links = questions.see_links
+        run.reader.see_page = questions.see_page
     if crawl.rests:
         learner.ready = partial(loop.stop, Ending.LEARNED)
         learner.recall(crawl.remembered)

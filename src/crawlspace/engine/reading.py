@@ -16,6 +16,7 @@ from crawlspace import events
 from crawlspace.clock import Chance, Clock
 from crawlspace.content.digest import body_digest
 from crawlspace.engine.commit import Item
+from crawlspace.engine.documents import Documents
 from crawlspace.engine.facts import Known, with_facts
 from crawlspace.engine.fingerprints import Content, Fingerprinting
 from crawlspace.engine.intake import Intake
@@ -41,6 +42,7 @@ from crawlspace.types import (
     Evidence,
     Fingerprints,
     Finished,
+    Link,
     ProcessingFailed,
     QueuedUrl,
     Reason,
@@ -93,12 +95,14 @@ class Reader:
     walls: Walls | None = None
     """Knows pages that are not there although their status says so."""
     recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
+    documents: Documents | None = None
+    """Reads links of documents that are no web pages; None: nobody does."""
     trial: Trial | None = None
     """Tries what may have brought a worker down."""
     facts: bool = True
     """Whether captures tell what was made of them."""
-    see_links: Callable[[Sequence[Address]], None] | None = None
-    """Shown the links of each page."""
+    see_page: Callable[[ReadPage], None] | None = None
+    """Shown each page."""
 
     async def items(self, spent: Spent) -> AsyncIterator[Item]:
         """The items for one spent URL: what a sitemap announces in parts, and last the one that settles it."""
@@ -198,6 +202,8 @@ class Reader:
     async def _page(self, url: QueuedUrl, result: FetchResult) -> _Read:
         try:
             content = Content.of(result, self.pages)
+            if self.documents is not None and not content.read.links:
+                await self._add_links(content, result)
             read = content.read
             page = Page(url, result, read, content.tree)
             if self.handler is not None:
@@ -207,8 +213,8 @@ class Reader:
             # What the handler asks for comes first: the page's own link to the same URL has no label to give.
             claims = self.intake.followed(page.requests, read.base_url, url) if page.requests else []
             resolved = self.intake.resolved(read, url)
-            if self.see_links is not None:
-                self.see_links([link.address for link in resolved])
+            if self.see_page is not None:
+                self.see_page(read)
             claims += self.intake.page(read, url, resolved)
             parsed = tuple(found for each in self.parsers if (found := each.run(page)) is not None)
             # Last, since a tree whose text was read has lost its scripts.
@@ -216,6 +222,13 @@ class Reader:
         except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
             return _Read([], _told(error))
         return _Read(claims, None, fingerprints, read, parsed)
+
+    async def _add_links(self, content: Content, result: FetchResult) -> None:
+        """Links of a document that is no web page."""
+        assert self.documents is not None
+        links = await self.documents.links(result)
+        if links:
+            content.read = replace(content.read, links=tuple(map(Link, links)))
 
     async def _fingerprints(self, url: QueuedUrl, content: Content, links: list[Address]) -> Fingerprints | None:
         address = self.intake.identity.identify(url.url, request=url.request)

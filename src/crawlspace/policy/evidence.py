@@ -40,8 +40,8 @@ class LearningSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     probe: Annotated[
         bool,
         Meta(
-            description="Ask a host whether a slash at the end changes a page, with one request, before such a rule "
-            "is proposed for it."
+            description="Ask a host with one request whether a slash at the end changes a page, as soon as one pair "
+            "of addresses says that it does not; confirmed, the rule is proposed at once."
         ),
     ] = False
     checks: Annotated[
@@ -113,11 +113,10 @@ class Evidence(NamedTuple):
         return Evidence(*added)._replace(kinds=max(self.kinds, other.kinds))
 
 
-def is_enough(evidence: Evidence, settings: LearningSettings, *, asks: bool = False) -> bool:
-    """Whether a rule may be proposed. `asks`: a question of our own must have confirmed it."""
-    if asks and not evidence.confirmed:
-        return False
-    return evidence.pairs >= settings.pairs and not is_contradicted(evidence, settings)
+def is_enough(evidence: Evidence, settings: LearningSettings) -> bool:
+    """Whether a rule may be proposed: so many pairs speak for it, or one and the host's own answer."""
+    enough = evidence.pairs >= settings.pairs or (evidence.pairs > 0 and evidence.confirmed > 0)
+    return enough and not is_contradicted(evidence, settings)
 
 
 def is_contradicted(evidence: Evidence, settings: LearningSettings) -> bool:
@@ -137,11 +136,10 @@ def is_sure(rule: HostRule, evidence: Evidence, settings: LearningSettings) -> b
     return evidence.kinds >= TEXTS and (rule.kind in OF_HOSTS or not evidence.unlike)
 
 
-def next_state(state: RuleState, evidence: Evidence, settings: LearningSettings, *, asks: bool = False) -> RuleState:
+def next_state(state: RuleState, evidence: Evidence, settings: LearningSettings) -> RuleState:
     """The state that follows from the evidence."""
     if state is RuleState.WATCHED:
-        enough = is_enough(evidence, settings, asks=asks)
-        return RuleState.PROPOSED if enough else state
+        return RuleState.PROPOSED if is_enough(evidence, settings) else state
     if state is RuleState.PROPOSED:
         return RuleState.REFUTED if is_contradicted(evidence, settings) else state
     if state in IN_EFFECT:

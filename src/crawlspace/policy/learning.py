@@ -222,8 +222,7 @@ class Learning:
         """Rules whose state follows to another one from what is known; they are in it then."""
         moved = []
         for candidate in self._candidates.values():
-            asks = self.settings.probe and candidate.rule.kind is RuleKind.SLASH
-            state = next_state(candidate.state, candidate.evidence, self.settings, asks=asks)
+            state = next_state(candidate.state, candidate.evidence, self.settings)
             if state is not candidate.state:
                 candidate.state = state
                 candidate.moved = True
