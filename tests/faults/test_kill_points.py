@@ -23,6 +23,9 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.replay import replay
 from crawlspace.cli.options import reading, settings_used
 from crawlspace.content.digest import body_digest
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sqlite.connection import connect
+from crawlspace.frontier.sqlite.schema import migrate, steps
 from crawlspace.settings import nested
 from crawlspace.states import UrlState
 from crawlspace.testing.frontier_contract_audit import audit_file, integrity
@@ -31,6 +34,7 @@ from crawlspace.types import Unusable
 
 ZYGOTE = Path(__file__).parent / "zygote.py"
 NEVER = 1 << 30
+FIRST_FORMAT = 1
 POINTS = (
     "lease.sent",
     "lease.got",
@@ -153,7 +157,7 @@ class Killed:
     directory: Path
     asked: Counter[str] = field(default_factory=Counter)
     in_hand: int = 0
-    """URLs that were leased when it died, and for each host that was, its robots.txt, which may have been on its way."""
+    """URLs that were leased when it died, and for each host that was, its robots.txt, possibly under way."""
 
     def run(self, point: str = "", hit: int = NEVER) -> bool:
         """One life; whether it was killed."""
@@ -184,12 +188,16 @@ class Killed:
 
     def ends_like(self, whole: Whole) -> None:
         """Nothing is lost, nothing is counted twice, and little was asked for again."""
+        self.has_the_end_of(whole)
+        again = (self.asked - whole.requests).total()
+        assert again <= self.in_hand, "more was asked for again than was leased when it was killed"
+
+    def has_the_end_of(self, whole: Whole) -> None:
+        """Every URL is where it is there, and the store and the archive are whole."""
         database = self.directory / "frontier.db"
         assert integrity(database) == "ok"
         audit_file(database)
         assert asyncio.run(ends(self.directory, self.crawls.pages)) == (whole.ends, whole.totals)
-        again = (self.asked - whole.requests).total()
-        assert again <= self.in_hand, "more was asked for again than was leased when it was killed"
 
 
 @pytest.mark.timeout(300)
@@ -213,6 +221,30 @@ def test_killed_while_the_leases_of_a_killed_crawl_are_given_up(crawls: Crawls, 
     assert crawl.run("expire.mid", 2)
     killed_at_the_last(crawl, "expire.mid")
     crawl.ends_like(whole)
+
+
+@pytest.mark.timeout(300)
+def test_killed_while_the_store_is_made(crawls: Crawls, whole: Whole, tmp_path: Path) -> None:
+    kill_while_it_migrates(Killed(crawls, tmp_path / "crawl"), whole)
+
+
+@pytest.mark.timeout(300)
+def test_killed_while_an_older_store_is_brought_up_to_date(crawls: Crawls, whole: Whole, tmp_path: Path) -> None:
+    crawl = Killed(crawls, tmp_path / "crawl")
+    crawl.directory.mkdir()
+    database = str(crawl.directory / "frontier.db")
+    with closing(connect(database, FrontierSettings())) as connection:
+        migrate(connection, database, steps()[:FIRST_FORMAT])
+    kill_while_it_migrates(crawl, whole)
+
+
+def kill_while_it_migrates(crawl: Killed, whole: Whole) -> None:
+    """At the first, second and last thing that is made: what a step had made is undone with the step."""
+    assert crawl.run("migrate.mid", 1)
+    assert crawl.run("migrate.mid", 2)
+    assert not crawl.asked, "something was asked for before there was a store"
+    killed_at_the_last(crawl, "migrate.mid")
+    crawl.has_the_end_of(whole)
 
 
 def killed_at_the_last(crawl: Killed, point: str) -> None:

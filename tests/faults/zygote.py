@@ -44,6 +44,7 @@ STATEMENTS = {
     "outcome.mid": "INSERT INTO outcome",
     "commit.mid": "COMMIT",
     "checkpoint": "COMMIT",
+    "migrate.mid": "CREATE",
 }
 """Points inside of transactions, by the statement that is about to run."""
 CALLS = {"settle": "commit", "renew": "renew", "lease": "lease"}
