@@ -247,6 +247,10 @@ class ContentIndex(Protocol):
         """Members of groups of copies, by group and number, from the first behind a place (group, number)."""
         ...
 
+    async def addresses(self, numbers: Sequence[int]) -> list[str | None]:
+        """Fetch URLs of these, as far as they have an outcome."""
+        ...
+
     async def shapes(self, hid: int | None = None, run: int = 0, limit: int = 100) -> list[ShapeFigures]:
         """Shapes of addresses, of one host or of all, whose run has this length: longest first, then by pages."""
         ...

@@ -11,6 +11,7 @@ import click
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.merged import Merged, merged_urls
+from crawlspace.cli.brought import explained
 from crawlspace.cli.hosts import waits
 from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
 from crawlspace.clock import SystemClock
@@ -38,6 +39,8 @@ class _Found:
     """What the page declares as its own address; empty when that is its own."""
     merged: list[Merged]
     """URLs that became one with it when the URL rules changed."""
+    content: dict[str, Any]
+    """What its page says beside others, and whether its address leads into a trap."""
 
 
 @click.command("explain")
@@ -79,6 +82,7 @@ async def _find(directory: Path, url: str) -> _Found:
         (declared,) = await frontier.declared([address.key])
         notes = await frontier.notes()
         host = await _host(frontier, address.host)
+        content = await explained(frontier, None if story is None else story.id, address, settings.traps)
     scope = Scope.restore(settings.scope, notes.get("scope")).ignoring(read_ignored(notes))
     asked = host is not None and story is not None and story.state is UrlState.QUEUED
     return _Found(
@@ -89,6 +93,7 @@ async def _find(directory: Path, url: str) -> _Found:
         rounds,
         declared,
         [] if story is None else merged_urls(place, settings, story.id),
+        content,
     )
 
 
@@ -114,6 +119,8 @@ def _facts(found: _Found) -> dict[str, Any]:
             "canonical": address.canonical,
             "key": address.key.hex(),
             "state": None,
+            "trap": found.content["trap"],
+            "trap_rule": found.content["trap_rule"],
             "next": found.unknown,
         }
     evidence = story.evidence
@@ -135,6 +142,7 @@ def _facts(found: _Found) -> dict[str, Any]:
         "settled_at": moment(story.settled_at) if story.settled_at else None,
         "redirects_to": story.target,
         "copy_of": story.copy_of,
+        **found.content,
         "declares": "itself" if found.declared == "" else found.declared,
         "outcome": None,
         "pointer": None,

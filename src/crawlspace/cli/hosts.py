@@ -89,6 +89,8 @@ def _facts(host: HostFigures) -> dict[str, Any]:
         "discovered_per_fetch": round(host.discovered / host.fetched, 3) if host.fetched else None,
         "duplicates": host.duplicates,
         "duplicate_rate": round(host.duplicates / host.done, 4) if host.done else None,
+        "same_text": host.exact,
+        "near_duplicates": host.near,
         "alarm": host.alarm,
         "delay": pace.delay_ms / 1000,
         "crawl_delay": None if pace.crawl_delay_ms is None else pace.crawl_delay_ms / 1000,

@@ -2,44 +2,113 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.cli.brought import hour_facts, shape_facts, suspect_in_words, suspects
+from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
+from crawlspace.errors import UsageError
+from crawlspace.observe.printable import printable
 from crawlspace.observe.words import size
 from crawlspace.states import UrlState
-from crawlspace.types import Counts, GenerationFigures
+from crawlspace.types import Counts, GenerationFigures, Unusable, host_id
+from crawlspace.urls import Identity
+
+SHAPES = 50
+"""Shapes that are told: those with the longest runs of pages without anything new first, then the largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be told beside the totals."""
+
+    directory: Path
+    host: str | None
+    hours: bool
+    shapes: bool
 
 
 @click.command("stats")
 @directory_argument
+@click.option("--host", metavar="NAME", help="With --hours or --shapes: of this host alone.")
+@click.option("--hours", is_flag=True, help="Also what the pages of each hour brought.")
+@click.option("--shapes", is_flag=True, help="Also what the pages of each shape of address brought.")
 @as_json
-def command(directory: Path, json_lines: bool) -> None:
+def command(directory: Path, host: str | None, hours: bool, shapes: bool, json_lines: bool) -> None:
     """Totals of a crawl, running or not."""
-
-    async def main() -> tuple[Counts, list[GenerationFigures]]:
-        async with reading(directory) as (frontier, _):
-            return await frontier.counts(), await frontier.generations()
-
-    counts, generations = run(main)
-    facts = {**figures(counts), "generations": list(map(_generation, generations))}
+    facts = run(lambda: _facts(_Asked(directory, host, hours, shapes)))
     if json_lines:
         echo_json(facts)
         return
+    _show_totals(facts)
+    _show_generations(facts["generations"])
+    for suspect in facts["suspects"]:
+        click.echo(printable(suspect_in_words(suspect)))
+        click.echo(printable(f"  to leave it out for good, add to scope.exclude: {suspect['rule']}"))
+    _table(facts.get("hours", ()), "hour")
+    _table(facts.get("shapes", ()), "shape")
+
+
+async def _facts(asked: _Asked) -> dict[str, Any]:
+    settings = settings_used(CrawlDirectory(asked.directory))
+    async with reading(asked.directory, settings) as (frontier, identity):
+        totals = await frontier.content_totals()
+        facts = {
+            **figures(await frontier.counts()),
+            "same_text": totals["exact"],
+            "near_duplicates": totals["near"],
+            "links_not_followed": totals["stopped"],
+            "generations": list(map(_generation, await frontier.generations())),
+            "suspects": await suspects(frontier, settings.traps),
+        }
+        hid = None if asked.host is None else _host(identity, asked.host)
+        if asked.hours:
+            facts["hours"] = list(map(hour_facts, await frontier.yields(hid)))
+        if asked.shapes:
+            facts["shapes"] = list(map(shape_facts, await frontier.shapes(hid, 0, SHAPES)))
+    return facts
+
+
+def _host(identity: Identity, name: str) -> int:
+    address = identity.identify(f"http://{name}/")
+    if isinstance(address, Unusable):
+        raise UsageError(f"{printable(name)!r} is no name of a host", hint="hosts are told by: crawlspace hosts DIR")
+    return host_id(address.key)
+
+
+def _table(rows: Sequence[dict[str, Any]], name: str) -> None:
+    """What pages brought, a line for each hour or shape."""
+    if rows:
+        click.echo(f"{'pages':>8} {'new':>8} {'same text':>10} {'near':>8}  {name}")
+    for row in rows:
+        told = f"{row['pages']:8} {row['new']:8} {row['same_text']:10} {row['near_duplicates']:8}  "
+        click.echo(told + printable(f"{row.get('host', '')}{row[name]}"))
+
+
+def _show_totals(facts: dict[str, Any]) -> None:
     for name, value in facts["states"].items():
         click.echo(f"{name:12}{value:>12}")
     click.echo(f"{'known':12}{facts['known']:>12}")
     for name in ("pages", "fetches", "duplicates", "hosts"):
         click.echo(f"{name:12}{facts[name]:>12}")
+    for name in ("same_text", "near_duplicates", "links_not_followed"):
+        if facts[name]:
+            click.echo(f"{name.replace('_', ' '):18}{facts[name]:>6}")
     click.echo(f"{'bytes':12}{size(facts['bytes']):>12}")
     if facts["refused_beyond_cap"]:
         click.echo(
             f"{facts['refused_beyond_cap']} more refusals were counted only: their host had too many of the kind"
         )
+
+
+def _show_generations(generations: Sequence[dict[str, int]]) -> None:
     if len(generations) > 1:
-        for each in facts["generations"]:
+        for each in generations:
             told = ", ".join(f"{n} {name}" for name, n in each.items() if n and name != "generation")
             click.echo(f"generation {each['generation']}: {told}")
 

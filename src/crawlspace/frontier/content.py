@@ -252,6 +252,7 @@ class Judging:
             latest.append(said)
             row.latest = latest[-LATEST:].tobytes()
         new = not repeats and verdict is not Verdict.EXACT
+        row.new += new
         into, elsewhere = (0, 0) if new else self._leads(arrival, seen.shape)
         run = after(row.run, Said(new, seen.length, into, elsewhere))
         row.last = arrival.id if run > row.run else row.last

@@ -85,6 +85,7 @@ class ShapeRow:
     """Pages of one host and shape. `latest` holds what the last different ones said, 4 bytes each."""
 
     pages: int = 0
+    new: int = 0
     exact: int = 0
     near: int = 0
     run: int = 0

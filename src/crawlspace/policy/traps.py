@@ -147,7 +147,7 @@ LEAST_SAID: Final = 256
 _ID: Final = re.compile(
     r"(?=[^/?&=]*[0-9])[0-9A-Za-z]{16,}|(?=[0-9a-f-]*[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\([a-zA-Z][^/]*\)", re.ASCII
 )
-_NUMBER: Final = re.compile(r"[0-9]+")
+_NUMBER: Final = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])[0-9]+")
 _LONG_WORD: Final = 40
 
 

@@ -61,6 +61,8 @@ class ShapeFigures:
     host: str
     shape: str
     pages: int
+    new: int
+    """Pages that said more than their own address, and nothing that was known."""
     exact: int
     near: int
     run: int

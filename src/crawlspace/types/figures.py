@@ -113,3 +113,7 @@ class HostFigures:
     """The pace group whose turn it has or waits for, or had last."""
     group_next_at: int = 0
     """No request to that group starts before this time."""
+    exact: int = 0
+    """Pages whose text another page had first."""
+    near: int = 0
+    """Near-duplicates of other pages."""

@@ -141,7 +141,7 @@ class Contents:
             _SQL["write_shapes"],
             shape=texts(shape for (_, shape), _ in rows),
             latest=blobs(row.latest for _, row in rows),
-            **self._columns([(hid, row) for (hid, _), row in rows], ("pages", "exact", "near", "run", "last")),
+            **self._columns([(hid, row) for (hid, _), row in rows], ("pages", "new", "exact", "near", "run", "last")),
         )
 
     def _columns(self, rows: Sequence[tuple[int, Any]], names: Sequence[str]) -> dict[str, str]:
@@ -188,6 +188,12 @@ class Contents:
     async def groups(self, after: tuple[int, int], limit: int) -> list[PageContent]:
         rows = await self._transaction.rows(_SQL["groups"], group=after[0], id=after[1], limit=limit)
         return [content_of(_page_row(row)) for row in rows]
+
+    async def addresses(self, wanted: Sequence[int]) -> list[str | None]:
+        everywhere = numbers(range(self._transaction.shards.number))
+        rows = await self._transaction.rows(_SQL["addresses"], all=everywhere, id=numbers(wanted))
+        found: dict[int, str] = dict(rows)
+        return [found.get(number) for number in wanted]
 
     async def shapes(self, hid: int | None, run: int, limit: int) -> list[ShapeFigures]:
         rows = await self._transaction.rows(_SQL["shapes"], hid=hid, run=run, limit=limit)

@@ -56,19 +56,19 @@ UPDATE page SET grp = id WHERE id = ANY (%(id)s::bigint[]) AND grp IS NULL;
 
 -- name: shapes_of
 -- Pages of these hosts and shapes.
-SELECT s.hid, s.shape, s.pages, s.exact, s.near, s.run, s.last, s.latest
+SELECT s.hid, s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last, s.latest
 FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[], %(shape)s::text[]) AS k (shard, hid, shape)
 JOIN shape s ON s.shard = k.shard AND s.hid = k.hid AND s.shape = k.shape;
 
 -- name: write_shapes
 -- Set them.
-INSERT INTO shape (shard, hid, shape, pages, exact, near, run, last, latest)
+INSERT INTO shape (shard, hid, shape, pages, new, exact, near, run, last, latest)
 SELECT * FROM unnest(
-  %(shard)s::smallint[], %(hid)s::bigint[], %(shape)s::text[], %(pages)s::integer[], %(exact)s::integer[],
-  %(near)s::integer[], %(run)s::integer[], %(last)s::bigint[], %(latest)s::bytea[]
+  %(shard)s::smallint[], %(hid)s::bigint[], %(shape)s::text[], %(pages)s::integer[], %(new)s::integer[],
+  %(exact)s::integer[], %(near)s::integer[], %(run)s::integer[], %(last)s::bigint[], %(latest)s::bytea[]
 ) ON CONFLICT (shard, hid, shape) DO UPDATE SET
-  pages = excluded.pages, exact = excluded.exact, near = excluded.near, run = excluded.run, last = excluded.last,
-  latest = excluded.latest;
+  pages = excluded.pages, new = excluded.new, exact = excluded.exact, near = excluded.near, run = excluded.run,
+  last = excluded.last, latest = excluded.latest;
 
 -- name: hosts
 -- What hosts brought.
@@ -111,9 +111,13 @@ JOIN shape s ON s.shard = k.shard AND s.hid = k.hid AND s.run > 0 AND s.run >= %
 SELECT id, text, follow, near, kin, length, language, verdict, copy_of, grp, stopped_by, sign, whole
 FROM page WHERE grp IS NOT NULL AND (grp, id) > (%(group)s::bigint, %(id)s::bigint) ORDER BY grp, id LIMIT %(limit)s;
 
+-- name: addresses
+-- Fetch URLs of these. A number alone says no shard.
+SELECT id, url FROM outcome WHERE shard = ANY (%(all)s::smallint[]) AND id = ANY (%(id)s::bigint[]);
+
 -- name: shapes
 -- Shapes of one host or of all, those with the longest run first, then those with the most pages.
-SELECT coalesce(h.name, ''), s.shape, s.pages, s.exact, s.near, s.run, s.last
+SELECT coalesce(h.name, ''), s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last
 FROM shape s LEFT JOIN host h ON h.shard = s.shard AND h.hid = s.hid
 WHERE (%(hid)s::bigint IS NULL OR s.hid = %(hid)s::bigint) AND s.run >= %(run)s
 ORDER BY s.run DESC, s.pages DESC, s.hid, s.shape LIMIT %(limit)s;

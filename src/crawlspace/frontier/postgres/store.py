@@ -294,6 +294,9 @@ class PostgresFrontier:
     async def groups(self, after: tuple[int, int] = (0, 0), limit: int = 1000) -> list[PageContent]:
         return await self._look(lambda it: Contents(it).groups(after, limit))
 
+    async def addresses(self, numbers: Sequence[int]) -> list[str | None]:
+        return await self._look(lambda it: Contents(it).addresses(numbers))
+
     async def shapes(self, hid: int | None = None, run: int = 0, limit: int = 100) -> list[ShapeFigures]:
         return await self._look(lambda it: Contents(it).shapes(hid, run, limit))
 

@@ -79,7 +79,7 @@ class Contents:
         rows = [(hid, known.hosts[hid]) for hid in sorted(written.hosts)]
         many(_SQL["write_host"], [(hid, r.pages, r.exact, r.near, r.shapes, r.pairs) for hid, r in rows])
         shapes = [(place, known.shapes[place]) for place in sorted(written.shapes)]
-        many(_SQL["write_shape"], [(*of, r.pages, r.exact, r.near, r.run, r.last, r.latest) for of, r in shapes])
+        many(_SQL["write_shape"], [(*of, r.pages, r.new, r.exact, r.near, r.run, r.last, r.latest) for of, r in shapes])
         hours = [(hour, hid, y.pages, y.copies, y.exact, y.near) for (hid, hour), y in written.yields.items()]
         many(_SQL["add_hour"], sorted(hours))
         many(_SQL["add_total"], [(n, name) for name, n in written.totals.items() if n])
@@ -120,6 +120,10 @@ class Contents:
     def groups(self, after: tuple[int, int], limit: int) -> list[PageContent]:
         rows = self._connection.execute(_SQL["groups"], (*after, limit))
         return [content_of(PageRow(*row[1:])) for row in rows]
+
+    def addresses(self, numbers: Sequence[int]) -> list[str | None]:
+        found: dict[int, str] = dict(self._of_all("addresses", sorted(set(numbers))))
+        return [found.get(number) for number in numbers]
 
     def shapes(self, hid: int | None, run: int, limit: int) -> list[ShapeFigures]:
         rows = self._connection.execute(_SQL["shapes"], {"hid": hid, "run": run, "limit": limit})

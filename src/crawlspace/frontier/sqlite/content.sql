@@ -30,11 +30,11 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: shape
 -- Pages of one host and shape.
-SELECT pages, exact, near, run, last, latest FROM shape WHERE hid = ? AND shape = ?;
+SELECT pages, new, exact, near, run, last, latest FROM shape WHERE hid = ? AND shape = ?;
 
 -- name: write_shape
 -- Set them.
-REPLACE INTO shape (hid, shape, pages, exact, near, run, last, latest) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+REPLACE INTO shape (hid, shape, pages, new, exact, near, run, last, latest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: hosts
 -- What hosts brought.
@@ -71,9 +71,13 @@ SELECT p.grp, p.id, p.text, p.follow, p.near, p.kin, p.length, p.language, p.ver
   p.sign, p.whole
 FROM page p WHERE p.grp IS NOT NULL AND (p.grp, p.id) > (?, ?) ORDER BY p.grp, p.id LIMIT ?;
 
+-- name: addresses
+-- Fetch URLs of these.
+SELECT id, url FROM outcome WHERE id IN (?*);
+
 -- name: shapes
 -- Shapes of one host or of all, those with the longest run first, then those with the most pages.
-SELECT coalesce(h.name, ''), s.shape, s.pages, s.exact, s.near, s.run, s.last
+SELECT coalesce(h.name, ''), s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last
 FROM shape s LEFT JOIN host h ON h.hid = s.hid
 WHERE (:hid IS NULL OR s.hid = :hid) AND s.run >= :run ORDER BY s.run DESC, s.pages DESC, s.hid, s.shape LIMIT :limit;
 

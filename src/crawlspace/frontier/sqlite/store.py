@@ -264,6 +264,9 @@ class SqliteFrontier:
     async def groups(self, after: tuple[int, int] = (0, 0), limit: int = 1000) -> list[PageContent]:
         return await self._read(lambda _: self._contents().groups(after, limit))
 
+    async def addresses(self, numbers: Sequence[int]) -> list[str | None]:
+        return await self._read(lambda _: self._contents().addresses(numbers))
+
     async def shapes(self, hid: int | None = None, run: int = 0, limit: int = 100) -> list[ShapeFigures]:
         return await self._read(lambda _: self._contents().shapes(hid, run, limit))
 

@@ -37,12 +37,13 @@ CREATE TABLE near_row (
   members bytea NOT NULL
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
--- Pages by host and the shape of their addresses. `run` counts pages in a row that said nothing new and led only to more
+-- Pages by host and the shape of their addresses; `new` said more than their own address. `run` counts pages in a row that said nothing new and led only to more
 -- of the shape, `last` is the last of them, `latest` what the last different pages said, 4 bytes each.
 CREATE TABLE shape (
   hid bigint NOT NULL,
   last bigint,
   pages integer NOT NULL,
+  new integer NOT NULL,
   exact integer NOT NULL,
   near integer NOT NULL,
   run integer NOT NULL,

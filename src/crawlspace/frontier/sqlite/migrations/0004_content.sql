@@ -35,12 +35,13 @@ CREATE TABLE near_row (
   members BLOB NOT NULL
 ) STRICT;
 
--- Pages by host and the shape of their addresses. `run` counts pages in a row that said nothing new and led only to more
+-- Pages by host and the shape of their addresses; `new` said more than their own address. `run` counts pages in a row that said nothing new and led only to more
 -- of the shape, `last` is the last of them, `latest` what the last different pages said, 4 bytes each.
 CREATE TABLE shape (
   hid INTEGER NOT NULL,
   shape TEXT NOT NULL,
   pages INTEGER NOT NULL,
+  new INTEGER NOT NULL,
   exact INTEGER NOT NULL,
   near INTEGER NOT NULL,
   run INTEGER NOT NULL,
