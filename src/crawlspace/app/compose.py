@@ -16,7 +16,7 @@ from crawlspace import __version__, events
 from crawlspace.app.contact import require_contact
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.judged import judge_again_if_changed
-from crawlspace.app.learners import learning
+from crawlspace.app.learners import Lessons, learning
 from crawlspace.app.parsing import put_records_right, recorded, running
 from crawlspace.app.raw import Writer, close_archive, open_archive
 from crawlspace.app.revisits import plan_visits
@@ -29,6 +29,7 @@ from crawlspace.engine.commit import REMOTE, Basket, Committer
 from crawlspace.engine.control import Controller, read_ignored
 from crawlspace.engine.copies import Copies
 from crawlspace.engine.crawl import Allowance, Crawl, CrawlSettings
+from crawlspace.engine.documents import Documents
 from crawlspace.engine.fingerprints import Fingerprinting
 from crawlspace.engine.intake import Intake, Request
 from crawlspace.engine.page import Handler
@@ -194,8 +195,10 @@ class OpenCrawl:
             async with recorded(self.directory, settings, run.reader.parsers) as records:
                 committer.records = records
                 loop = Crawl(self.frontier, committer, run, loop_settings, controller)
-                async with learning(self, committer, run, loop):
+                lessons = Lessons(settings, self.frontier, self.identity, self.intake, self.rests, self.remembered)
+                async with learning(lessons, committer, run, loop) as learner:
                     yield loop
+                    self.remembered = () if learner is None else tuple(learner.learning.pages())
         finally:
             await fetcher.close()
 
@@ -216,6 +219,7 @@ def reader_of(crawl: OpenCrawl) -> Reader:
         parsers=running(settings.parsers, crawl.directory, plan.parsers),
         recrawl=settings.recrawl,
         trial=plan.trial(pages),
+        documents=Documents(pages.max_links) if pages.pdf else None,
         facts=settings.archive.metadata or settings.archive.table,
         fingerprinting=Fingerprinting(settings.content, settings.scope.max_depth),
         walls=_walls(crawl, pages),

@@ -74,17 +74,25 @@ def command(
     with open_duplicates(place, settings_used(place)) as duplicates:
         groups = islice(duplicates.groups(wanted), limit)
         if file is not None:
-            with output(file, force=force) as out:
-                for facts in _all_facts(groups, duplicates, difference):
-                    out.write(msgspec.json.encode(facts) + b"\n")
+            _write(_all_facts(groups, duplicates, difference), file, force)
         elif json_lines:
-            for facts in _all_facts(groups, duplicates, difference):
-                echo_json(facts)
+            _echo(_all_facts(groups, duplicates, difference))
         else:
             _print(groups, duplicates, difference)
         unreadable = duplicates.unreadable
     if unreadable:
         click.echo(f"{unreadable} captures could not be read", err=True)
+
+
+def _echo(all_facts: Iterator[dict[str, Any]]) -> None:
+    for facts in all_facts:
+        echo_json(facts)
+
+
+def _write(all_facts: Iterator[dict[str, Any]], file: Path, force: bool) -> None:
+    with output(file, force=force) as out:
+        for facts in all_facts:
+            out.write(msgspec.json.encode(facts) + b"\n")
 
 
 def _all_facts(groups: Iterator[Group], duplicates: Duplicates, difference: bool) -> Iterator[dict[str, Any]]:

@@ -244,11 +244,7 @@ class Visit:
             robots = None if url is None else await self._robots(url)
             if url is None or robots is None or not robots.check(url).allowed or not self.run.take_page():
                 continue
-            result = await self._request(FetchRequest(url))
-            self._follow_pace(classify(result, self.run.clock.now()), result)
-            if result.response_head:
-                await self.run.basket.put(Item([capture_of(result)]))
-            asker.answered(url, result)
+            asker.answered(url, await self._fetch_beside(url, is_robots=False))
 
     # -- robots ---------------------------------------------------------------------------------------------
 
@@ -257,7 +253,7 @@ class Visit:
         origin = origin_of(url)
         robots = self.run.robots.known(origin)
         if robots is None:
-            robots = await self.run.robots.of(origin, self._fetch_robots)
+            robots = await self.run.robots.of(origin, self._fetch_beside)
             self._adopt_crawl_delay(robots)
             await self._announce_sitemaps(origin, robots)
             await self._admit_again(robots)
@@ -302,10 +298,9 @@ class Visit:
             # The guard will not change its mind: neither the robots file nor a page of this host can be asked for.
             self._condemned = str(FetchError.ADDRESS_REFUSED)
 
-    async def _fetch_robots(self, url: str) -> FetchResult:
+    async def _fetch_beside(self, url: str, *, is_robots: bool = True) -> FetchResult:
         result = await self._request(FetchRequest(url))
-        outcome = classify(result, self.run.clock.now())
-        self._follow_pace(outcome, result, is_robots=True)
+        self._follow_pace(classify(result, self.run.clock.now()), result, is_robots=is_robots)
         if result.response_head:
             await self.run.basket.put(Item([capture_of(result)]))
         return result
