@@ -44,17 +44,18 @@ def test_ordinary_pages_and_sitemaps_come_through() -> None:
 
 
 def test_a_page_that_needs_too_much_memory_does_not() -> None:
-    trials = Trials(PageSettings(), memory=400 << 20)
-    assert tried(trials, b"<p>" + b"<b>text</b>" * 1_500_000) is not None
+    trials = Trials(PageSettings(), memory=150 << 20)
+    assert tried(trials, b"<p>" + b"<b>text</b>" * 800_000) is not None
 
 
 @pytest.mark.parametrize(
     ("program", "told"),
     [
-        ("import os; os.abort()", "reading it ends a process by SIGABRT"),
-        ("import sys; sys.exit(3)", "reading it needs more memory than a page may have"),
-        ("import sys; sys.exit(1)", "reading it ends a process with exit code 1"),
-        ("while True: pass", "reading it took longer than 0.5 s"),
+        ("import os; os.abort()", "the page was tried apart: it ends a process by SIGABRT"),
+        ("import sys; sys.exit(3)", "the page was tried apart: it needs more memory than it may have"),
+        ("import sys; sys.exit(4)", "the page was tried apart: it fails"),
+        ("import sys; sys.exit(1)", "the page was tried apart: it ends a process with exit code 1"),
+        ("while True: pass", "the page was tried apart: it took longer than 0.5 s"),
     ],
 )
 def test_however_a_process_ends_it_is_told(program: str, told: str) -> None:
@@ -103,4 +104,4 @@ def test_a_suspect_that_is_poison_is_stored_with_the_error_and_not_asked_for_aga
 
     found, fetches = asyncio.run(served())
     assert (found.state, found.reason, fetches) == (UrlState.STORED, "processing", 1)
-    assert found.detail == "reading it ends a process by SIGABRT"
+    assert found.detail == "the page was tried apart: it ends a process by SIGABRT"

@@ -89,6 +89,9 @@ class PageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         Meta(description="Attributes such as data-href whose values are followed as links.", max_length=20),
     ] = ()
     context: Annotated[
+    pdf: Annotated[
+        bool, Meta(description="Follow the links of PDF files too; read in a process of its own (extra `pdf`).")
+    ] = False
         bool, Meta(description="Note the text, the place and the kind of each link, for handlers.")
     ] = False
     product: Annotated[
