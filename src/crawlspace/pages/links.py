@@ -88,10 +88,10 @@ class PageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         tuple[Annotated[str, Meta(pattern="^data-[a-z0-9_-]+$", max_length=100)], ...],
         Meta(description="Attributes such as data-href whose values are followed as links.", max_length=20),
     ] = ()
-    context: Annotated[
     pdf: Annotated[
         bool, Meta(description="Follow the links of PDF files too; read in a process of its own (extra `pdf`).")
     ] = False
+    context: Annotated[
         bool, Meta(description="Note the text, the place and the kind of each link, for handlers.")
     ] = False
     product: Annotated[
@@ -143,7 +143,7 @@ class Page:
     """The answer is a style sheet."""
 
 
-def read_page(  # noqa: PLR0913 -- an answer's three parts, and how it is read
+def read_page(
     body: bytes,
     url: str,
     headers: Headers,
@@ -252,7 +252,10 @@ class _Reading:
     # -- elements -------------------------------------------------------------------------------------------
 
     def _anchor(self, attributes: Attributes) -> None:
-        text = _address(attributes["href"] or "")
+        value = attributes["href"] or ""
+        if value[:1] == "#" and (itself := self.found.get("")) is not None and not itself.nofollow:
+            return  # most links of a long page lead to its own parts
+        text = _address(value)
         if text is None:
             return
         known = self.found.get(text)
