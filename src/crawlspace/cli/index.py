@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.index import MERGED, index_archive, index_each, index_table
