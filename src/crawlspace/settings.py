@@ -83,6 +83,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             near_distance=self.content.distance,
             traps=self.traps,
             group=self.group,
+            hosts_per_domain=self.scope.hosts_per_domain,
+            hosts_per_address=self.scope.hosts_per_address,
             revisits=self.recrawl.on,
             waits_for_visits=self.recrawl.on and self.recrawl.stay,
         )

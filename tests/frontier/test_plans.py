@@ -35,6 +35,8 @@ FILES = (
     "claim",
     "condemned",
     "control",
+    "crowds",
+    "groups",
     "lease",
     "ledger",
     "loss",
@@ -58,6 +60,8 @@ SMALL = {
 
 BY_INDEX = {
     ("loss", "live"): "all leases are wanted",
+    ("loss", "of_worker"): "all leases of a worker are wanted, of which there are some among those of all",
+    ("groups", "next"): "the first group is wanted that nobody else holds",
     ("control", "open"): "all open commands are wanted, and they are few",
 }
 """Statements that walk an index from its beginning, up to their LIMIT."""

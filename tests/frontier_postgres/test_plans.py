@@ -22,7 +22,7 @@ from crawlspace.types import Reason
 PACKAGE = "crawlspace.frontier.postgres"
 FILES = (
     *("book", "claim", "condemned", "control", "hosts", "lease", "ledger", "loss", "review", "revive", "settle"),
-    *("urls", "wake"),
+    *("urls", "wake", "groups", "crowds"),
 )
 SMALL = {
     "meta": "a few facts",

@@ -12,7 +12,7 @@ from crawlspace.clock import SystemClock
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import moment
 from crawlspace.policy.pace import Breaker, breaker
-from crawlspace.types import HostFigures
+from crawlspace.types import HostFigures, Reason
 
 BATCH = 500
 LONG_MS = 10_000
@@ -60,6 +60,8 @@ def waits(host: HostFigures, now: int) -> str:
     if host.parked == GROUP:
         late = f", next {moment(host.group_next_at)}" if host.group_next_at > now + LONG_MS else ""
         return f"waits for its turn in a pace group: {printable(host.group or '')}{late}"
+    if host.parked == Reason.ADDRESS_HOSTS:
+        return f"parked: {host.parked}, too many hosts are at {printable(host.address or '')}"
     if host.parked:
         return f"parked: {host.parked}"
     match breaker(host.pace, now):

@@ -257,7 +257,10 @@ class Crawl:
         parked = counts.states[UrlState.QUEUED]
         if parked:
             self._run.watch(
-                events.Warned(f"{parked} queued URLs wait on hosts that are paused, or whose budget is used up")
+                events.Warned(
+                    f"{parked} queued URLs wait on hosts that are paused, whose budget is used up, or that are too many "
+                    "at their address"
+                )
             )
             return Ending.BUDGET
         return Ending.FINISHED

@@ -79,6 +79,14 @@ class ScopeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     max_url_length: Annotated[
         int, Meta(description="Characters in a URL that was found by a link.", ge=16, le=65_536)
     ] = 2083
+    hosts_per_domain: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="Hosts of one registrable domain; URLs of further ones are refused, seeds' hosts apart."),
+    ] = 5_000
+    hosts_per_address: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="Hosts at one address; further ones are not visited, seeds' hosts apart."),
+    ] = 20_000
     max_hops: Annotated[int, Meta(description="Redirects in a row that are followed.", ge=0, le=100)] = 10
     path_repeat: Annotated[
         int,

@@ -11,11 +11,12 @@ backend must take `now` from its caller, as embedded stores do.
 from __future__ import annotations
 
 from crawlspace.testing.frontier_contract_claims import ClaimSuite
+from crawlspace.testing.frontier_contract_crowds import CrowdSuite
 from crawlspace.testing.frontier_contract_groups import GroupSuite
 from crawlspace.testing.frontier_contract_leases import LeaseSuite
 from crawlspace.testing.frontier_contract_ledger import LedgerSuite
 from crawlspace.testing.frontier_contract_settlements import SettlementSuite
 
 
-class FrontierContract(LeaseSuite, ClaimSuite, SettlementSuite, LedgerSuite, GroupSuite):
+class FrontierContract(LeaseSuite, ClaimSuite, SettlementSuite, LedgerSuite, GroupSuite, CrowdSuite):
     """The whole contract. It opens with two workers and one lost lease."""

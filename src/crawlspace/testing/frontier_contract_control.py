@@ -306,6 +306,19 @@ class ControlContract:
 
         self.play(story, FrontierSettings(queue_per_host=1))
 
+    def test_refused_urls_are_queued_while_their_domain_has_room_for_their_hosts(self) -> None:
+        async def story(store: ControlledStore) -> None:
+            refused = [link("x", f"{name}.one.test", refusal=Reason.DEPTH) for name in "abc"]
+            await store.claim([*refused, link("y", "known.one.test")], T0)
+            rulings = [to(known) for known in await on(store, Shelf.REFUSED)]
+            assert sorted(await store.rule(rulings, None, T0)) == [False, False, True]
+            assert await states(store) == {"queued": 2, "skipped": 2}
+            assert (await store.counts()).hosts == 2
+            [again, _] = [to(known) for known in await on(store, Shelf.REFUSED)]
+            assert await store.rule([again], None, T0) == [False], "also in another call"
+
+        self.play(story, FrontierSettings(hosts_per_domain=2))
+
     def test_dead_urls_are_queued_again_with_all_their_tries(self) -> None:
         async def story(store: ControlledStore) -> None:
             await store.claim(links(2), T0)

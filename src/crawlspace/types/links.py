@@ -51,6 +51,10 @@ class Reason(StrEnum):
     URL_LENGTH = "url_length"
     REDIRECT_CHAIN = "redirect_chain"
     HOST_BUDGET = "host_budget"
+    DOMAIN_HOSTS = "domain_hosts"
+    """Its domain has as many hosts as it may have, and this is one more."""
+    ADDRESS_HOSTS = "address_hosts"
+    """Its host's address has as many hosts as it may have, and this is one more."""
     ROBOTS = "robots"
     NOFOLLOW = "nofollow"
     BLOCKED_HOST = "blocked_host"
@@ -60,7 +64,17 @@ class Reason(StrEnum):
     """Visited before by another program, which left no capture."""
 
 
-PATH_DEPENDENT = frozenset({Reason.DEPTH, Reason.NOFOLLOW, Reason.HOST_BUDGET, Reason.REDIRECT_CHAIN, Reason.TRAP})
+PATH_DEPENDENT = frozenset(
+    {
+        Reason.DEPTH,
+        Reason.NOFOLLOW,
+        Reason.HOST_BUDGET,
+        Reason.DOMAIN_HOSTS,
+        Reason.ADDRESS_HOSTS,
+        Reason.REDIRECT_CHAIN,
+        Reason.TRAP,
+    }
+)
 """Refusals that say something of the way to a URL, not of the URL: a better way undoes them."""
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from crawlspace.frontier.postgres.columns import keys, numbers, texts
 from crawlspace.frontier.postgres.content import Contents
+from crawlspace.frontier.postgres.crowds import Domains, Strangers, count_only, hold_domains, strangers
 from crawlspace.frontier.postgres.hosts import HeldHost, hold
 from crawlspace.frontier.postgres.revisit import bring_forward
 from crawlspace.frontier.postgres.sessions import queries
@@ -38,6 +39,10 @@ class _Host:
     waiting: int
     """URLs queued or delayed, those of this batch included."""
     blocked: bool
+    crowded: bool
+    name: str
+    is_stranger: bool
+    """Nobody knew it before this batch, and its domain has little room."""
 
 
 @dataclass(slots=True)
@@ -51,6 +56,13 @@ class _Refusals:
 class _Refused(NamedTuple):
     row: Waiting
     reason: Reason
+
+
+class _Limits(NamedTuple):
+    """What bounds the claims of a batch."""
+
+    refusals: dict[tuple[int, str], _Refusals]
+    domains: Domains
 
 
 class Claiming:
@@ -73,6 +85,7 @@ class Claiming:
         """Hosts that must be held."""
         self.names: dict[int, str] = {}
         """Names of those that may have to be made."""
+        self._strangers = Strangers(set(), set())
 
     def turned_away(self) -> dict[bytes, Reason]:
         """Why new keys of the batch are refused, by the claim's word or by ours; once it has run."""
@@ -105,6 +118,7 @@ class Claiming:
                 self._open.add(place - 1)
                 self.hosts.add(self._hids[place - 1])
         self._find_new()
+        await self._turn_away()
 
     def _find_new(self) -> None:
         for place, (claim, hid) in enumerate(zip(self._claims, self._hids, strict=True)):
@@ -113,10 +127,30 @@ class Claiming:
                 self.hosts.add(hid)
                 self.names.setdefault(hid, claim.address.host)
 
+    async def _turn_away(self) -> None:
+        """Leave out the URLs of hosts that are not to be known."""
+        if self._settings.hosts_per_domain is None:
+            return
+        wanted = dict(self.names)
+        for claim, hid in zip(self._claims, self._hids, strict=True):
+            if claim.seed_host or claim.refusal is not None:
+                wanted.pop(hid, None)
+        self._strangers = await strangers(self._transaction, wanted)
+        away = self._strangers.away
+        self.hosts -= away
+        for hid in away:
+            del self.names[hid]
+        self._new = {key: place for key, place in self._new.items() if self._hids[place] not in away}
+
     async def run(self, held: Mapping[int, HeldHost]) -> list[Claimed]:
         """Judge and write the batch; one answer each, in order."""
+        away = self._strangers.away
+        if away:
+            beyond = sum(hid in away for hid in self._hids)
+            self._book.add(REFUSED_BEYOND_CAP, beyond)
+            await count_only(self._transaction, beyond)
         if not self.hosts:
-            return [Claimed.KNOWN] * len(self._claims)
+            return [Claimed.OVER_BUDGET if hid in away else Claimed.KNOWN for hid in self._hids]
         await self._look_again()
         judging = await self._judging(held)
         answers = [self._one(judging, place) for place in range(len(self._claims))]
@@ -147,11 +181,20 @@ class Claiming:
         ended = await self._urls.ended([url for url in repeated if url.number not in places])
         refusals = await self._refusals(held)
         hosts = {
-            hid: _Host(host.seed, host.met, host.n_queued + host.n_delayed, host.blocked)
+            hid: _Host(
+                seed=host.seed,
+                met=host.met,
+                waiting=host.n_queued + host.n_delayed,
+                blocked=host.blocked,
+                crowded=host.crowded,
+                name=host.name,
+                is_stranger=hid in self._strangers.welcome,
+            )
             for hid, host in held.items()
             if hid in self.hosts
         }
-        return _Judging(self._transaction, hosts, places, ended, refusals)
+        domains = await hold_domains(self._transaction, [host.name for host in hosts.values() if not host.met])
+        return _Judging(self._transaction, hosts, places, ended, _Limits(refusals, domains))
 
     async def _refusals(self, held: Collection[int]) -> dict[tuple[int, str], _Refusals]:
         hids = sorted(self.hosts.intersection(held))
@@ -161,6 +204,8 @@ class Claiming:
 
     def _one(self, judging: _Judging, place: int) -> Claimed:
         claim, hid = self._claims[place], self._hids[place]
+        if hid in self._strangers.away:
+            return Claimed.OVER_BUDGET
         if claim.seed_host:
             judging.see_seed(hid)
         number = self._known.get(claim.address.key)
@@ -180,7 +225,7 @@ class _Judging:
         hosts: dict[int, _Host],
         places: dict[int, Place],
         ended: dict[int, Ended],
-        refusals: dict[tuple[int, str], _Refusals],
+        limits: _Limits,
     ) -> None:
         self._transaction = transaction
         self._settings = transaction.settings
@@ -188,7 +233,7 @@ class _Judging:
         self._hosts = hosts
         self._places = places
         self._ended = ended
-        self._refusals = refusals
+        self._refusals, self._domains = limits
         self._touched: set[tuple[int, str]] = set()
         self._arrived: list[bytes] = []
         self._fresh: dict[bytes, Waiting] = {}
@@ -224,11 +269,10 @@ class _Judging:
 
     def _new(self, claim: Claim, hid: int) -> Claimed:
         host = self._hosts[hid]
-        reason = claim.refusal
-        if reason is None and host.blocked:
-            reason = Reason.BLOCKED_HOST
-        if reason is None and self._full(host):
-            reason = Reason.HOST_BUDGET
+        reason = claim.refusal or self._objection(host)
+        if reason is Reason.DOMAIN_HOSTS and host.is_stranger:
+            host.is_stranger = False
+            self._domains.refuse(host.name)
         if reason is not None and not self._keeps(hid, reason):
             return Claimed.OVER_BUDGET
         key = claim.address.key
@@ -242,6 +286,16 @@ class _Judging:
             self._refused[key] = _Refused(row, reason)
             self._book.arrive(UrlState.SKIPPED)
         return Claimed.NEW
+
+    def _objection(self, host: _Host) -> Reason | None:
+        """Why the store refuses a URL that nobody else does."""
+        if host.blocked:
+            return Reason.BLOCKED_HOST
+        if host.crowded:
+            return Reason.ADDRESS_HOSTS
+        if not (host.met or host.seed or self._domains.has_room(host.name)):
+            return Reason.DOMAIN_HOSTS
+        return Reason.HOST_BUDGET if self._full(host) else None
 
     def _full(self, host: _Host) -> bool:
         limit = self._settings.queue_per_host
@@ -266,6 +320,7 @@ class _Judging:
             host.met = True
             delta.met = 1
             self._book.add(HOSTS, 1)
+            self._domains.join(host.name)
 
     def _better_fresh(self, key: bytes, claim: Claim) -> None:
         better = None if claim.refusal is not None else bettered(self._fresh[key], claim)
@@ -330,7 +385,7 @@ class _Judging:
 
     def _readmits(self, host: _Host, claim: Claim, reason: Reason) -> bool:
         undone = reason in PATH_DEPENDENT or reason is claim.lifts
-        return claim.refusal is None and undone and not (host.blocked or self._full(host))
+        return claim.refusal is None and undone and self._objection(host) is None
 
     def _refusals_of(self, hid: int, reason: Reason) -> _Refusals:
         """Those of a host and reason, about to be changed."""
@@ -356,6 +411,7 @@ class _Judging:
         await bring_forward(self._transaction, self._changed)
         await urls.enqueue(queued)
         await urls.better([(self._places[number], row) for number, row in self._bettered.items()])
+        await self._domains.write()
         await self._write_refusals()
 
     async def _remember(self, given_out: Mapping[bytes, int]) -> None:

@@ -29,6 +29,9 @@ class HeldHost(NamedTuple):
     released: int | None
     blocked: bool
     """A person wants nothing of it."""
+    crowded: bool
+    """Too many hosts have its address."""
+    name: str
 
 
 async def hold(

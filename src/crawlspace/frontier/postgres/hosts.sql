@@ -6,7 +6,8 @@ ON CONFLICT DO NOTHING;
 
 -- name: hold
 -- Hold hosts in the order of the list until the transaction ends, and see what they are now.
-SELECT h.hid, h.seed, h.met, h.n_queued, h.n_leased, h.n_delayed, h.token, h.released, h.held IS NOT DISTINCT FROM 'blocked'
+SELECT h.hid, h.seed, h.met, h.n_queued, h.n_leased, h.n_delayed, h.token, h.released, h.held IS NOT DISTINCT FROM 'blocked',
+  h.parked IS NOT DISTINCT FROM 'address_hosts', h.name
 FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[]) AS k (shard, hid)
 CROSS JOIN LATERAL (SELECT * FROM host h WHERE h.shard = k.shard AND h.hid = k.hid FOR UPDATE) AS h;
 

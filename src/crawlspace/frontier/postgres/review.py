@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crawlspace.frontier.postgres.columns import numbers, texts
+from crawlspace.frontier.postgres.crowds import Domains, hold_domains
 from crawlspace.frontier.postgres.hosts import HeldHost, hold
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
@@ -68,7 +69,8 @@ class _Host:
     seed: bool
     met: bool
     waiting: int
-    blocked: bool
+    closed: bool
+    """A person wants nothing of it, or too many hosts have its address."""
 
 
 async def rule(transaction: Transaction, rulings: Sequence[Ruling]) -> list[bool]:
@@ -79,7 +81,8 @@ async def rule(transaction: Transaction, rulings: Sequence[Ruling]) -> list[bool
     named = [Named(ruling.known.hid, ruling.known.id) for ruling in rulings if ruling.known.hid in held]
     places = await urls.waiting(set(named))
     ended = await urls.ended({url for url in named if url.number not in places})
-    reviewing = _Reviewing(transaction, held, places, ended)
+    domains = await hold_domains(transaction, [host.name for host in held.values() if not host.met])
+    reviewing = _Reviewing(transaction, held, places, ended, domains)
     done = [ruling.known.hid in held and reviewing.one(ruling) for ruling in rulings]
     await reviewing.write(urls)
     ordered = sorted(held)
@@ -97,13 +100,15 @@ class _Reviewing:
         held: Mapping[int, HeldHost],
         places: dict[int, Place],
         ended: dict[int, Ended],
+        domains: Domains,
     ) -> None:
         self._transaction = transaction
         self._book = transaction.book
         self._places = places
+        self._domains = domains
         self._ended = ended
         self._hosts = {
-            hid: _Host(host.seed, host.met, host.n_queued + host.n_delayed, host.blocked)
+            hid: _Host(host.seed, host.met, host.n_queued + host.n_delayed, host.blocked or host.crowded)
             for hid, host in held.items()
         }
         self._removed: list[Place] = []
@@ -157,7 +162,9 @@ class _Reviewing:
         wanted = UrlState.DEAD if dead else UrlState.SKIPPED
         host = self._hosts[known.hid]
         before = self._ended.get(known.id)
-        if host.blocked or (not dead and self._full(host)) or before is None or before.state is not wanted:
+        if host.closed or before is None or before.state is not wanted:
+            return False
+        if not dead and (self._full(host) or not self._has_room(known, host)):
             return False
         del self._ended[known.id]
         self._queued[wanted].append(before.row._replace(front_class=front_class))
@@ -168,18 +175,22 @@ class _Reviewing:
             delta.dead -= 1
             self._book.move(UrlState.DEAD, Event.REVIVE)
             return True
-        self._meet(known.hid, host)
+        self._meet(known, host)
         self._book.move(UrlState.SKIPPED, Event.READMIT)
         self._refused[known.hid, before.reason or ""] -= 1
         return True
 
-    def _meet(self, hid: int, host: _Host) -> None:
-        delta = self._book.host(hid)
+    def _has_room(self, known: Known, host: _Host) -> bool:
+        return host.met or host.seed or self._domains.has_room(known.host)
+
+    def _meet(self, known: Known, host: _Host) -> None:
+        delta = self._book.host(known.hid)
         delta.discovered += 1
         if not host.met:
             host.met = True
             delta.met = 1
             self._book.add(HOSTS, 1)
+            self._domains.join(known.host)
 
     def _full(self, host: _Host) -> bool:
         limit = self._transaction.settings.queue_per_host
@@ -207,6 +218,7 @@ class _Reviewing:
         for state, rows in self._queued.items():
             await urls.reopen([Named(row.hid, row.id) for row in rows], state)
             await urls.enqueue(rows)
+        await self._domains.write()
         await self._write_refused()
         await self._transaction.write_hosts()
 

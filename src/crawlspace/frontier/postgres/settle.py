@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from crawlspace.frontier.content_rows import Found
-from crawlspace.frontier.postgres import groups
+from crawlspace.frontier.postgres import crowds, groups
 from crawlspace.frontier.postgres.claim import Claiming
 from crawlspace.frontier.postgres.columns import keys, numbers, texts
 from crawlspace.frontier.postgres.condemned import condemn
@@ -383,6 +383,8 @@ class _Settling:
         if not released:
             return
         clocks = [settlement.pace for settlement in released]
+        addresses = {settlement.hid: settlement.address for settlement in released if settlement.address is not None}
+        crowded = await crowds.too_many(self._transaction, addresses)
         turns = {settlement.hid: settlement.group_next_at for settlement in released}
         await groups.give_back(self._transaction, turns)
         await drop_leases(self._transaction, {settlement.token: settlement.hid for settlement in released})
@@ -399,6 +401,7 @@ class _Settling:
             latency_ms=numbers(clock.latency_ms for clock in clocks),
             address=texts(settlement.address for settlement in released),
         )
+        await crowds.park(self._transaction, crowded)
 
 
 def _is_page(settlement: _OfUrl) -> bool:

@@ -35,8 +35,10 @@ from crawlspace.frontier.postgres.schema import migrate, require, steps
 from crawlspace.frontier.postgres.sessions import Connection, Sessions, queries
 from crawlspace.frontier.postgres.settle import settle
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.postgres.wake import wake
+from crawlspace.frontier.postgres.wake import free_crowded, wake
 from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sqlite.crowds import FIRST
+from crawlspace.frontier.sqlite.crowds import Place as Crowded
 from crawlspace.frontier.sqlite.lease import Quotas
 from crawlspace.policy.commands import Asked, Hold
 from crawlspace.policy.evidence import KnownRule, Lesson
@@ -100,6 +102,8 @@ class PostgresFrontier:
         self._quotas = Quotas(settings.class_quotas)
         self._slot = os.getpid()
         self._closed = False
+        self._crowded: Crowded | None = FIRST
+        """How far hosts that rest for their address were looked at again since the start; None when all were."""
         self._asking = NOBODY
         """The worker that asked for leases last."""
         self.worker = NOBODY
@@ -154,20 +158,25 @@ class PostgresFrontier:
         return await self._write(partial(_claim, claims), now) if claims else []
 
     async def lease(self, wish: Wish, now: int | None = None) -> list[Lease]:
-        """As the port has it. Where the answer to a commit was lost, the leases that were given then are the answer."""
+        """As the port has it. Where the answer to a commit was lost, the leases that it gave are the answer."""
         given: list[Lease] = []
+        reached = [self._crowded]
 
         async def work(transaction: Transaction, time: _Time) -> list[Lease]:
             self._asking = wish.worker
             kept = await renew(transaction, [each.token for each in given], wish.ttl_ms) if given else []
             if any(kept):
                 return list(compress(given, kept))
-            await wake(transaction, wish.worker, self._quotas)
+            await wake(transaction, wish.worker)
+            if self._crowded is not None:
+                reached[:] = [await free_crowded(transaction, self._crowded)]
             leases = await Contents(transaction).warned(await lease(transaction, wish, self._quotas))
             given[:] = [_theirs(each, time) for each in leases]
             return given
 
-        return await self._timed(work, now)
+        leases = await self._timed(work, now)
+        self._crowded = reached[0]
+        return leases
 
     async def renew(self, tokens: Sequence[int], ttl_ms: int, now: int | None = None) -> list[bool]:
         return await self._write(lambda it: renew(it, tokens, ttl_ms), now) if tokens else []

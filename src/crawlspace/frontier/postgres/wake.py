@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from crawlspace.frontier.postgres import groups, revisit
+from crawlspace.frontier.postgres import crowds, groups, revisit
 from crawlspace.frontier.postgres.columns import numbers
 from crawlspace.frontier.postgres.condemned import empty_some
 from crawlspace.frontier.postgres.lease import budgets
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
+from crawlspace.frontier.sqlite.crowds import Place
 from crawlspace.frontier.sqlite.lease import DUE_AT_ONCE
 
 _SQL = queries("wake.sql")
@@ -30,6 +31,14 @@ async def wake(transaction: Transaction, worker: int) -> None:
     await groups.call(transaction, worker)
     await revisit.wake(transaction)
     await transaction.write_hosts()
+
+
+async def free_crowded(transaction: Transaction, after: Place) -> Place | None:
+    """Hosts rest no longer where an address may have more of them now; where to go on, None at the end."""
+    found, reached = await crowds.freed(transaction, after)
+    if found:
+        await transaction.run(_SQL["unpark"], **_columns(transaction, found))
+    return reached
 
 
 async def _arrive(transaction: Transaction) -> None:

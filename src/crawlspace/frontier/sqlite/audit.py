@@ -174,7 +174,7 @@ class Audit:
     def mend(self, now: int) -> None:
         """Set right what rows prove wrong, in one transaction. Leases are given up first, as at every start."""
         with writing(self._connection):
-            for name in ("mend_serials", "void_lease", "void_token"):
+            for name in ("mend_serials", "void_lease", "void_token", "call_groups"):
                 self._connection.execute(_SQL[name])
             self._mend_hosts()
         self._void(now)

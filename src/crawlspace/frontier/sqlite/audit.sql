@@ -190,6 +190,10 @@ DELETE FROM lease WHERE NOT EXISTS (SELECT 1 FROM host h WHERE h.hid = lease.hid
 UPDATE host SET token = NULL, lease_until = NULL, worker = NULL, n_leased = 0
 WHERE token IS NOT NULL AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.token = host.token AND l.hid = host.hid);
 
+-- name: call_groups
+-- Leases were mended: whoever waits for a pace group is called anew.
+UPDATE pace_group SET wanted = 1;
+
 -- name: lost_capture
 -- An outcome whose capture is not there.
 UPDATE outcome SET segment = NULL, offset = NULL, length = NULL WHERE id = ?;

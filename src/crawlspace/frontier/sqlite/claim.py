@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import listed, statements
 from crawlspace.frontier.sqlite.book import HOSTS, REFUSED_BEYOND_CAP, Book
+from crawlspace.frontier.sqlite.crowds import Crowds
 from crawlspace.frontier.sqlite.revisit import bring_forward
 from crawlspace.frontier.sqlite.rows import Ending, Waiting, bettered, waiting
 from crawlspace.frontier.sqlite.urls import URLS, Place, Urls
@@ -38,6 +39,8 @@ class _Host:
     """URLs queued or delayed, those of this batch included."""
     token: int | None
     blocked: bool
+    crowded: bool = False
+    """Too many hosts have its address."""
 
 
 @dataclass(slots=True)
@@ -71,6 +74,7 @@ class Claiming:
         the batch: rows that change in it only get better."""
         self._fresh: dict[bytes, Waiting] = {}
         self._refused: dict[bytes, _Refused] = {}
+        self._crowds = Crowds(connection, settings)
 
     def run(self, claims: Sequence[Claim]) -> list[Claimed]:
         """Judge and write the batch; one answer each, in order."""
@@ -112,7 +116,7 @@ class Claiming:
     def _read_hosts(self, hosts: set[int]) -> None:
         for chunk in _chunks(sorted(hosts)):
             for hid, *row in self._connection.execute(listed(_SQL["hosts"], len(chunk)), chunk):
-                self._hosts[hid] = _Host(bool(row[0]), bool(row[1]), row[2], row[3], bool(row[4]))
+                self._hosts[hid] = _Host(bool(row[0]), bool(row[1]), row[2], row[3], bool(row[4]), bool(row[5]))
 
     def _one(self, claim: Claim, number: int | None) -> Claimed:
         if claim.seed_host:
@@ -133,25 +137,43 @@ class Claiming:
     # -- new keys -------------------------------------------------------------------------------------------
 
     def _new(self, claim: Claim) -> Claimed:
+        if self._turns_away(claim):
+            return Claimed.OVER_BUDGET
         host = self._host(claim)
         hid = host_id(claim.address.key)
-        reason = claim.refusal
-        if reason is None and host.blocked:
-            reason = Reason.BLOCKED_HOST
-        if reason is None and self._full(host):
-            reason = Reason.HOST_BUDGET
+        reason = claim.refusal or self._objection(claim, host)
         if reason is not None and not self._keeps(hid, reason):
             return Claimed.OVER_BUDGET
         self._last += 1
         row = waiting(claim, hid, self._last, self._now)
         if reason is None:
             self._fresh[claim.address.key] = row
-            self._joins(host, row)
+            self._joins(claim, host, row)
             self._book.arrive(UrlState.QUEUED)
         else:
             self._refused[claim.address.key] = _Refused(row, reason)
             self._book.arrive(UrlState.SKIPPED)
         return Claimed.NEW
+
+    def _turns_away(self, claim: Claim) -> bool:
+        """Whether it is to a host that nobody knows and for which its domain has no room: counted, and not kept."""
+        name = claim.address.host
+        if claim.refusal is not None or claim.seed_host or host_id(claim.address.key) in self._hosts:
+            return False
+        if self._crowds.has_room(name) or self._crowds.keeps(name):
+            return False
+        self._book.add(REFUSED_BEYOND_CAP, 1)
+        return True
+
+    def _objection(self, claim: Claim, host: _Host) -> Reason | None:
+        """Why the store refuses a URL that nobody else does."""
+        if host.blocked:
+            return Reason.BLOCKED_HOST
+        if host.crowded:
+            return Reason.ADDRESS_HOSTS
+        if not (host.met or host.seed or self._crowds.has_room(claim.address.host)):
+            return Reason.DOMAIN_HOSTS
+        return Reason.HOST_BUDGET if self._full(host) else None
 
     def _full(self, host: _Host) -> bool:
         limit = self._settings.queue_per_host
@@ -167,7 +189,7 @@ class Claiming:
         self._book.add(REFUSED_BEYOND_CAP, 1)
         return False
 
-    def _joins(self, host: _Host, row: Waiting) -> None:
+    def _joins(self, claim: Claim, host: _Host, row: Waiting) -> None:
         host.waiting += 1
         delta = self._book.host(row.hid)
         delta.join(row.front_class)
@@ -176,6 +198,7 @@ class Claiming:
             host.met = True
             delta.met = 1
             self._book.add(HOSTS, 1)
+            self._crowds.join(claim.address.host)
 
     # -- repeats --------------------------------------------------------------------------------------------
 
@@ -194,7 +217,7 @@ class Claiming:
         del self._refused[key]
         self._refusals_of(row.hid, reason).kept -= 1
         self._fresh[key] = waiting(claim, row.hid, row.id, self._now)
-        self._joins(host, self._fresh[key])
+        self._joins(claim, host, self._fresh[key])
         self._book.move(UrlState.SKIPPED, Event.READMIT)
 
     def _repeat(self, claim: Claim, number: int) -> None:
@@ -230,13 +253,13 @@ class Claiming:
         if claim.lifts is reason:
             row = old
         self._urls.enqueue(row)
-        self._joins(host, row)
+        self._joins(claim, host, row)
         self._refusals_of(old.hid, reason).kept -= 1
         self._book.move(UrlState.SKIPPED, Event.READMIT)
 
     def _readmits(self, host: _Host, claim: Claim, reason: Reason) -> bool:
         undone = reason in PATH_DEPENDENT or reason is claim.lifts
-        return claim.refusal is None and undone and not (host.blocked or self._full(host))
+        return claim.refusal is None and undone and self._objection(claim, host) is None
 
     def _is_leased(self, place: Place, claim: Claim) -> bool:
         row = place.row
@@ -280,6 +303,7 @@ class Claiming:
         self._connection.executemany(
             _SQL["write_refusals"], [(*key, n.kept, n.beyond) for key, n in self._refusals.items()]
         )
+        self._crowds.write()
         for hid, host in self._hosts.items():
             if host.seed:
                 self._book.host(hid).seed = 1

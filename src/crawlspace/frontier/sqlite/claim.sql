@@ -8,7 +8,7 @@ INSERT INTO seen (fp, id) VALUES (?, ?);
 
 -- name: hosts
 -- What claims must know of their hosts.
-SELECT hid, seed, met, n_queued + n_delayed, token, held = 'blocked' FROM host WHERE hid IN (?*);
+SELECT hid, seed, met, n_queued + n_delayed, token, held = 'blocked', parked = 'address_hosts' FROM host WHERE hid IN (?*);
 
 -- name: add_host
 -- A host that is named for the first time.

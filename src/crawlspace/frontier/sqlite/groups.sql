@@ -45,7 +45,3 @@ ORDER BY g.next_at LIMIT 1;
 -- name: clamp
 -- No group waits beyond the bound: a clock that was set back must not silence it.
 UPDATE pace_group SET next_at = :bound WHERE wanted AND next_at > :bound;
-
--- name: want_all
--- Leases were mended: whoever waits is called anew.
-UPDATE pace_group SET wanted = 1;

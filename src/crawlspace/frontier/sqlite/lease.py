@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite import groups, revisit
+from crawlspace.frontier.sqlite import crowds, groups, revisit
 from crawlspace.frontier.sqlite.book import Book
+from crawlspace.frontier.sqlite.crowds import Place
 from crawlspace.frontier.sqlite.groups import Groups
 from crawlspace.frontier.sqlite.rows import Waiting, pace, queued_url
 from crawlspace.frontier.sqlite.urls import TOKENS, Urls, held_column
@@ -137,6 +138,13 @@ class Leasing:
             self._connection.execute(_SQL["unpark"], (hid,))
         self._groups.call(worker)
         revisit.wake(self._connection, self._settings, self._book, self._now)
+
+    def free_crowded(self, after: Place) -> Place | None:
+        """Hosts rest no longer where an address may have more of them now; where to go on, None at the end."""
+        found, reached = crowds.freed(self._connection, self._settings, after)
+        for hid in found:
+            self._connection.execute(_SQL["unpark"], (hid,))
+        return reached
 
     def run(self, wish: Wish, quotas: Quotas) -> list[Lease]:
         """Lease due hosts to the worker."""

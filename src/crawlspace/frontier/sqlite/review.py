@@ -14,6 +14,7 @@ from typing import Any
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.book import HOSTS, Book
+from crawlspace.frontier.sqlite.crowds import Crowds
 from crawlspace.frontier.sqlite.rows import Ending, relation
 from crawlspace.frontier.sqlite.urls import Place, Urls
 from crawlspace.policy.review import Browsed, Cursor, Known, Ruling, Shelf
@@ -64,7 +65,9 @@ class _Host:
     seed: bool
     waiting: int
     token: int | None
-    blocked: bool
+    closed: bool
+    """A person wants nothing of it, or too many hosts have its address."""
+    met: bool
     held: dict[int, int]
 
 
@@ -78,10 +81,12 @@ class Reviewing:
         self._now = now
         self._urls = Urls(connection)
         self._hosts: dict[int, _Host] = {}
+        self._crowds = Crowds(connection, settings)
 
     def run(self, rulings: Sequence[Ruling]) -> list[bool]:
         """Apply them in order; whether each changed something."""
         done = [self._one(ruling) for ruling in rulings]
+        self._crowds.write()
         for hid in self._hosts:
             self._book.write_host(hid)
             self._connection.execute(_SQL["reclass"], (hid,))
@@ -131,7 +136,7 @@ class Reviewing:
 
     def _queue(self, known: Known, host: _Host, front_class: int) -> bool:
         dead = known.shelf is Shelf.DEAD
-        if host.blocked or (not dead and self._full(host)):
+        if host.closed or (not dead and (self._full(host) or not self._has_room(known, host))):
             return False
         before = self._urls.ended(known.id)
         row = self._urls.reopen(known.id, UrlState.DEAD if dead else UrlState.SKIPPED)
@@ -145,16 +150,22 @@ class Reviewing:
             delta.dead -= 1
             self._book.move(UrlState.DEAD, Event.REVIVE)
             return True
-        self._meet(known.hid)
+        self._meet(known, host)
         self._book.move(UrlState.SKIPPED, Event.READMIT)
         self._refused(known.hid, before.reason or "", -1)
         return True
 
-    def _meet(self, hid: int) -> None:
-        delta = self._book.host(hid)
+    def _meet(self, known: Known, host: _Host) -> None:
+        delta = self._book.host(known.hid)
         delta.discovered += 1
-        if self._connection.execute(_SQL["meet"], (hid,)).rowcount:
+        if not host.met:
+            host.met = True
+            delta.met = 1
             self._book.add(HOSTS, 1)
+            self._crowds.join(known.host)
+
+    def _has_room(self, known: Known, host: _Host) -> bool:
+        return host.met or host.seed or self._crowds.has_room(known.host)
 
     def _drop(self, known: Known, reason: Reason) -> bool:
         if self._connection.execute(_SQL["drop"], (reason.value, self._now, known.id)).rowcount == 0:
@@ -172,9 +183,9 @@ class Reviewing:
     def _host(self, hid: int) -> _Host:
         host = self._hosts.get(hid)
         if host is None:
-            seed, waiting, token, held = self._connection.execute(_SQL["host"], (hid,)).fetchone()
+            seed, waiting, token, closed, met = self._connection.execute(_SQL["host"], (hid,)).fetchone()
             leased = {} if token is None else self._urls.held(token)
-            host = self._hosts[hid] = _Host(bool(seed), waiting, token, held == "blocked", leased)
+            host = self._hosts[hid] = _Host(bool(seed), waiting, token, bool(closed), bool(met), leased)
         return host
 
     def _full(self, host: _Host) -> bool:

@@ -25,12 +25,8 @@ SELECT
 FROM outcome o JOIN host h ON h.hid = o.hid WHERE o.state = 6 AND o.id > ? ORDER BY o.id LIMIT ?;
 
 -- name: host
--- What a ruling must know of a URL's host.
-SELECT seed, n_queued + n_delayed, token, held FROM host WHERE hid = ?;
-
--- name: meet
--- A host has a URL that was queued; whether it is the first.
-UPDATE host SET met = 1 WHERE hid = ? AND NOT met;
+-- What a ruling must know of a URL's host: a seed's, URLs that wait, lease, whether it takes none, and whether it ever did.
+SELECT seed, n_queued + n_delayed, token, held = 'blocked' OR parked = 'address_hosts', met FROM host WHERE hid = ?;
 
 -- name: refused_more
 -- Kept refusals of a host and reason come or go.

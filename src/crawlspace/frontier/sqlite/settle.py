@@ -15,7 +15,7 @@ from typing import assert_never
 from crawlspace.frontier.rounds import last_done, planned, unchanged
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite import groups
+from crawlspace.frontier.sqlite import crowds, groups
 from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, PAGES, Book
 from crawlspace.frontier.sqlite.condemned import condemn
 from crawlspace.frontier.sqlite.revisit import visits
@@ -265,6 +265,8 @@ class Settling:
         self._book.move(UrlState.LEASED, Event.RETURN, unspent)
         self._connection.execute(_SQL["drop_lease"], (settlement.token,))
         groups.give_back(self._connection, hid, settlement.group_next_at)
+        address = settlement.address
+        crowded = address is not None and crowds.is_one_too_many(self._connection, self._settings, hid, address)
         self._connection.execute(
             _SQL["release"],
             {
@@ -279,6 +281,8 @@ class Settling:
                 "address": settlement.address,
             },
         )
+        if crowded:
+            crowds.park(self._connection, hid)
         self._fences[hid] = _Fence(None, settlement.token, {})
         if settlement.condemned is not None:
             condemn(self._connection, self._book, hid, settlement.condemned, self._now)

@@ -36,6 +36,7 @@ from crawlspace.frontier.sqlite.connection import (
     writing,
 )
 from crawlspace.frontier.sqlite.content import Contents
+from crawlspace.frontier.sqlite.crowds import FIRST, Place
 from crawlspace.frontier.sqlite.learned import declare, declared, learn, learned
 from crawlspace.frontier.sqlite.lease import Leasing, Quotas, next_due, renew
 from crawlspace.frontier.sqlite.ledger import Ledger
@@ -92,6 +93,8 @@ class SqliteFrontier:
         self._connected: sqlite3.Connection | None = None
         self._closed = False
         self._worker = 0
+        self._crowded: Place | None = FIRST
+        """How far hosts that rest for their address were looked at again since the start; None when all were."""
         self._asking = 0
         """The worker that asked for leases last."""
 
@@ -149,7 +152,8 @@ class SqliteFrontier:
         return await self._write(lambda book, at: self._claiming(book, at).run(self._contents().trodden(claims)), now)
 
     async def lease(self, wish: Wish, now: int | None = None) -> list[Lease]:
-        return await self._write(partial(self._lease, wish), now)
+        leases, self._crowded = await self._write(partial(self._lease, wish), now)
+        return leases
 
     async def renew(self, tokens: Sequence[int], ttl_ms: int, now: int | None = None) -> list[bool]:
         return await self._write(lambda _, at: [renew(self._connection, token, at + ttl_ms) for token in tokens], now)
@@ -341,12 +345,13 @@ class SqliteFrontier:
         if self._connected is not None:
             self._connected.close()
 
-    def _lease(self, wish: Wish, book: Book, now: int) -> list[Lease]:
+    def _lease(self, wish: Wish, book: Book, now: int) -> tuple[list[Lease], Place | None]:
         self._asking = wish.worker
         leasing = Leasing(self._connection, self._settings, book, now)
         bury_some(self._connection, book, now)
         leasing.wake(wish.worker)
-        return leasing.run(wish, self._quotas)
+        crowded = None if self._crowded is None else leasing.free_crowded(self._crowded)
+        return self._contents().warned(leasing.run(wish, self._quotas)), crowded
 
     def _settle(
         self, settlements: Sequence[Settlement], claims: Sequence[Claim], book: Book, now: int

@@ -19,9 +19,11 @@ CREATE TABLE pace_group (
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 CREATE INDEX pace_group_due ON pace_group (next_at) WHERE wanted;
 
--- How many hosts a domain or an address has that were queued at least once.
+-- How many hosts a domain or an address has that were queued at least once; and how many hosts of a domain are known
+-- although they were refused for its number of hosts. A crowd is held after its hosts.
 CREATE TABLE crowd (
   hosts bigint NOT NULL CHECK (hosts >= 0),
+  refused bigint NOT NULL CHECK (refused >= 0),
   name text PRIMARY KEY
 ) WITH (fillfactor = 60);
 

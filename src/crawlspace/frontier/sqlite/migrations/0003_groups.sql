@@ -18,10 +18,12 @@ CREATE TABLE pace_group (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pace_group_due ON pace_group (next_at) WHERE wanted;
 
--- How many hosts a domain or an address has that were queued at least once, those met before this step apart.
+-- How many hosts a domain or an address has that were queued at least once, those met before this step apart; and how
+-- many hosts of a domain are known although they were refused for its number of hosts.
 CREATE TABLE crowd (
   name TEXT PRIMARY KEY,
-  hosts INTEGER NOT NULL CHECK (hosts >= 0)
+  hosts INTEGER NOT NULL CHECK (hosts >= 0),
+  refused INTEGER NOT NULL CHECK (refused >= 0)
 ) STRICT, WITHOUT ROWID;
 
 -- Counts the changes that all who work on the crawl must hear of: its scope, what it ignores, hosts that are held.
