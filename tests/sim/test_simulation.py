@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from crawlspace.testing.sim import Report, Size, simulate
 from crawlspace.testing.sim.faults import Fault, Plan, Strike
+from crawlspace.testing.sim.world import World
 
 SEEDS = 300
 AT_ONCE = 25
@@ -76,6 +79,44 @@ def test_a_broken_invariant_is_told_with_the_last_events_and_the_way_to_repeat_i
     assert any(line.startswith("I6: ") for line in lines)
     assert len(report.last) == 50
     assert lines[-1] == f"again: python -m crawlspace.testing.sim --seed {report.seed}"
+
+
+def test_a_simulation_of_another_size_or_with_faults_of_its_own_is_told_how_to_be_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("crawlspace.engine.visit.Visit._has_time", lambda _self: True)
+    broken = Plan(1, 2_000, (Strike(60, Fault.PAUSE, 300),))
+    for size, plan in ((Size(hosts=8, pages=60), broken), (Size(pages=90), None)):
+        report = next(report for seed in range(50) if (report := simulate(seed, size, plan)).violations)
+        again = str(report).splitlines()[-1]
+        if plan is None:
+            assert again == f"again: python -m crawlspace.testing.sim --seed {report.seed} --pages 90"
+        else:
+            assert eval(again.removeprefix("again: ")).digest == report.digest  # noqa: S307 -- our own words
+
+
+class Slow(World):
+    """A delay so long that few pages take hours."""
+
+    def drawn(self, chance: random.Random) -> dict[str, Any]:
+        return super().drawn(chance) | {"host.delay": 40, "concurrency.hosts": 10}
+
+
+def struck_again_and_again(chance: random.Random) -> Plan:
+    """Two workers that are killed, paused and started again all the time."""
+    strikes = [
+        Strike(event, chance.choice((Fault.KILL, Fault.KILL, Fault.PAUSE, Fault.ANSWER_LOST)), chance.uniform(5, 300))
+        for event in range(100, 12_000, 150)
+    ]
+    return Plan(2, 12_000, tuple(strikes))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_two_workers_keep_their_manners_for_hours_however_often_they_are_killed(seed: int) -> None:
+    """No gap shorter than the delay, one request at a time, and every wait that was asked for, for over two hours."""
+    report = simulate(seed, Size(hosts=12, pages=400), struck_again_and_again(random.Random(seed)), Slow)
+    assert not report.violations, str(report)
+    assert report.hours > 2
 
 
 # -- what it has found ------------------------------------------------------------------------------------------

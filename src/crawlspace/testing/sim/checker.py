@@ -46,7 +46,7 @@ _STATES = ", ".join(f"'{state.name.lower()}'" for state in UrlState)
 _SUMS = f"SELECT (SELECT sum(n) FROM tally WHERE name IN ({_STATES})), (SELECT count(*) FROM seen)"  # noqa: S608 -- names of states
 _OUTCOMES = "SELECT id, state FROM outcome"
 _FIGURES = """
-  SELECT name, n FROM tally
+  SELECT name, n FROM tally WHERE name <> 'refused_beyond_cap'
   UNION ALL SELECT 'rows', count(*) FROM queue
   UNION ALL SELECT 'ends', count(*) FROM outcome
 """
@@ -291,7 +291,8 @@ class Checker:
     # -- sums and repeats -------------------------------------------------------------------------------------
 
     def figures(self) -> list[tuple[str, int]]:
-        """What a call that changes nothing leaves as it is."""
+        """What a call that changes nothing leaves as it is. Refusals beyond the cap are counted as often as they are
+        told: nothing is kept by which a second could be known."""
         return self.connection.execute(_FIGURES).fetchall()
 
     def repeated(self, name: str, first: Sequence[Any], second: Sequence[Any], before: list[tuple[str, int]]) -> None:

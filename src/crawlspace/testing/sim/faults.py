@@ -29,6 +29,9 @@ class Fault(Enum):
     CLOCK = "clock"
     """The wall clock is set forth or back."""
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Strike:

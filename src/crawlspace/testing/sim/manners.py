@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 TOLERANCE = 0.002
 """Seconds: wall times are whole milliseconds."""
 ROBOTS_SLACK = 120.0
-"""Seconds by which rules may be older than their cache says: they are asked before the host's turn is waited for."""
+"""Seconds by which rules may be older than their cache says, beside the longest delay of a host: they are asked
+before its turn is waited for."""
 
 
 class Holder(NamedTuple):
@@ -57,7 +58,7 @@ class Manners:
         self._history = history
         self._holder = holder
         self._seen: dict[str, _Seen] = {host.name: _Seen() for host in web.hosts}
-        self.slack = ROBOTS_SLACK
+        self.slack = ROBOTS_SLACK + settings.host.delay_max
         self.leaped_at = -1.0
         """When the wall clock was last set forth: stored waits may seem to be over then."""
         self.robbed: dict[tuple[str, str], float] = {}

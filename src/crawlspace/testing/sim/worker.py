@@ -116,6 +116,8 @@ class Worker:
             await run.fetcher.close()
             run.fetcher = SimFetcher(self, self.world.settings.fetch.timeout)
             run.reader.chance = self._chance
+            if run.reader.walls is not None:
+                run.reader.walls._chance = self._chance
             run.address_of = None
             self.crawling = True
             return await crawl.run()

@@ -57,6 +57,9 @@ class Report:
     last: tuple[str, ...]
     hosts: int
     pages: int
+    size: Size = Size()  # noqa: RUF009 -- a value
+    is_drawn: bool = True
+    """The faults are the seed's own."""
     told: tuple[Event, ...] = ()
 
     def __str__(self) -> str:
@@ -65,8 +68,15 @@ class Report:
         told = f"{self.events} events in {self.hours:.1f} simulated hours, history {self.digest}"
         if not self.violations:
             return f"{head}\n{told}: all invariants hold"
-        again = f"python -m crawlspace.testing.sim --seed {self.seed}"
-        return "\n".join((head, *self.last, told, *self.violations, f"again: {again}"))
+        return "\n".join((head, *self.last, told, *self.violations, f"again: {self._again()}"))
+
+    def _again(self) -> str:
+        """How to have this simulation once more."""
+        if not self.is_drawn:
+            return f"simulate({self.seed}, {self.size}, {self.plan!r})"
+        usual = Size()._asdict()
+        sizes = "".join(f" --{name} {n}" for name, n in self.size._asdict().items() if n != usual[name])
+        return f"python -m crawlspace.testing.sim --seed {self.seed}{sizes}"
 
 
 class World:
@@ -74,12 +84,14 @@ class World:
 
     def __init__(self, seed: int, size: Size, loop: VirtualLoop, plan: faults.Plan | None = None) -> None:
         self.seed = seed
+        self.size = size
+        self.is_drawn = plan is None
         chance = random.Random(f"{seed}/world")
         hosts = max(1, min(size.hosts, int(chance.paretovariate(0.7))))
         pages = max(hosts, chance.randint(size.pages // 5, size.pages))
         self.web = draw(random.Random(f"{seed}/web"), hosts, pages)
         self.plan = plan or faults.plan(random.Random(f"{seed}/faults"), size.events)
-        self.settings = convert(nested(_settings(chance)), "simulation")
+        self.settings = convert(nested(self.drawn(chance)), "simulation")
         self.recent = chance.choice((8, 256, 1 << 16))
         self.clock = WorldClock(loop, START)
         self.history = History()
@@ -97,6 +109,10 @@ class World:
         self._strikes = list(reversed(self.plan.strikes))
         self._over = asyncio.Event()
         self._most_events = EVENTS_BESIDE + EVENTS_EACH * (len(self.web.hosts) + len(self.web.pages))
+
+    def drawn(self, chance: random.Random) -> dict[str, Any]:
+        """The settings of the crawl, drawn from the seed."""
+        return _settings(chance)
 
     # -- what workers tell ------------------------------------------------------------------------------------
 
@@ -287,5 +303,7 @@ def _report(world: World) -> Report:
         last=tuple(history.last),
         hosts=len(world.web.hosts),
         pages=len(world.web.pages),
+        size=world.size,
+        is_drawn=world.is_drawn,
         told=tuple(world.events),
     )
