@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -51,7 +53,10 @@ def stories(place: Path) -> list[Story]:
         return list(snapshot.stories(frozenset(UrlState)))
 
 
-def told(place: Path) -> dict[str, tuple[object, ...]]:
+Told = dict[str, tuple[object, ...]]
+
+
+def told(place: Path) -> Told:
     """What is known of each URL, but for numbers, times and ways, which may be others."""
     return {
         story.url: (story.state, story.reason, story.target, (story.evidence and story.evidence.digest))
@@ -81,6 +86,15 @@ def beside(crawled: Path, path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def plainly(crawled: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """What a crawl knows that has imported the archive, and was not disturbed."""
+    place = beside(crawled, tmp_path_factory.mktemp("plain") / "crawl")
+    command = [sys.executable, "-m", "crawlspace", "import", str(place), str(crawled / "archive")]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
+    return told(place)
+
+
 def test_it_asks_for_nothing_that_it_has_and_ends_where_the_other_ended(
     crawlspace: Callable[..., Any], crawled: Path, web: ToyWeb, tmp_path: Path
 ) -> None:
@@ -94,20 +108,21 @@ def test_it_asks_for_nothing_that_it_has_and_ends_where_the_other_ended(
     assert facts["captures"] == len(had)
     assert len(had) > 0.8 * sum(story.state in SETTLED for story in first)
     assert crawlspace("check", place).code == 0
+    asked_first = {request.url for request in web.requests}
     web.forget()
     crawl(place, web)
     asked = {request.url for request in web.requests if not request.url.endswith("/robots.txt")}
     assert not asked & had
-    assert told(place).keys() == told(crawled).keys()
-    assert {story.state for story in stories(place)} == {story.state for story in first}
-    done = {url for url, (state, *_) in told(crawled).items() if state is UrlState.DONE}
-    assert {url for url, (state, *_) in told(place).items() if state is UrlState.DONE} == done
+    after, before = told(place), told(crawled)
+    # What the first crawl asked for itself, such as where a robots.txt has moved to, lies in its archive too.
+    assert before.keys() <= after.keys() <= before.keys() | asked_first
+    assert {url for url in before if after[url][0] is not before[url][0]} == set()
     assert crawlspace("check", place).code == 0
 
 
 @pytest.mark.parametrize("way", ["copied", "linked", "written again"])
 def test_where_captures_lie_makes_no_difference(
-    crawlspace: Callable[..., Any], crawled: Path, tmp_path: Path, way: str
+    crawlspace: Callable[..., Any], crawled: Path, plainly: Told, tmp_path: Path, way: str
 ) -> None:
     [file] = (crawled / "archive").glob("*.warc.gz")
     source = tmp_path / file.name
@@ -125,21 +140,17 @@ def test_where_captures_lie_makes_no_difference(
     assert (kept.stat().st_ino == source.stat().st_ino) is (way == "linked")
     assert crawlspace("check", place).code == 0
     assert source.read_bytes() == before
-    other = beside(crawled, tmp_path / "other")
-    crawlspace("import", other, file, "--json")
-    assert told(place) == told(other)
+    assert told(place) == plainly
 
 
 def test_an_import_that_is_killed_ends_as_if_it_had_not_been(
-    crawlspace: Callable[..., Any], crawled: Path, tmp_path: Path
+    crawlspace: Callable[..., Any], crawled: Path, plainly: Told, tmp_path: Path
 ) -> None:
-    whole = beside(crawled, tmp_path / "whole")
     collection = tmp_path / "collection"
     collection.mkdir()
     [file] = (crawled / "archive").glob("*.warc.gz")
     for name in ("a", "b"):
         shutil.copy(file, collection / f"{name}.warc.gz")
-    crawlspace("import", whole, collection)
     place = beside(crawled, tmp_path / "crawl")
     command = [sys.executable, "-m", "crawlspace", "import", str(place), str(collection)]
     kills = 0
@@ -154,15 +165,15 @@ def test_an_import_that_is_killed_ends_as_if_it_had_not_been(
     assert kills
     ran = crawlspace("import", place, collection, "--json")
     assert ran.code == 0, ran.err
-    assert told(place) == told(whole)
+    assert told(place) == plainly
     assert crawlspace("check", place).code == 0
 
 
 def settled_at(place: Path) -> int:
     """How many URLs are settled at this moment."""
-    if not (place / "frontier.db").exists():
-        return 0
     try:
-        return sum(story.state in SETTLED for story in stories(place))
-    except Exception:  # the store is being made
+        with closing(sqlite3.connect(f"file:{place / 'frontier.db'}?mode=ro", uri=True)) as store:
+            wanted = "SELECT sum(n) FROM tally WHERE name IN ('done', 'redirected', 'dead')"
+            return int(store.execute(wanted).fetchone()[0])
+    except sqlite3.Error:  # the store is being made
         return 0

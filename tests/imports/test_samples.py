@@ -62,6 +62,8 @@ def test_a_sample_is_imported_or_refused_with_a_reason(
     checked = crawlspace("check", crawl)
     assert (checked.code, f"{facts['captures']} captures" in checked.out) == (0, True), checked.out + checked.err
     assert bool(list((crawl / "archive").glob("*"))) is bool(facts["captures"])
+    if not facts["captures"]:
+        return
     again = crawlspace("import", crawl, path, "--json").facts
     assert (again["captures"], again["known"]) == (0, facts["captures"] + facts["known"])
     assert known(crawl).states == states

@@ -14,14 +14,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from tempfile import mkstemp
+from tempfile import TemporaryDirectory, mkstemp
 from typing import BinaryIO, NamedTuple
 
+from crawlspace.archive.objects import ObjectDisk
 from crawlspace.errors import DiskFull, UsageError
 
 STANDARD = Path("-")
 """The name that means standard output."""
 PARTIAL = ".partial"
+REMOTE = "s3://"
 
 _MODE = 0o644
 
@@ -65,6 +67,30 @@ class Target(NamedTuple):
     def file(self) -> AbstractContextManager[Path]:
         """See `output_path`."""
         return output_path(self.path, force=self.force)
+
+
+@contextmanager
+def reached(text: str, *, force: bool = False) -> Iterator[Target]:
+    """Where the result goes that `text` names: a path, `-`, or an object as `s3://bucket/key`.
+
+    What is to be an object is made in a temporary directory, and put into its place when it is whole.
+    """
+    if not text.startswith(REMOTE):
+        yield Target(Path(text), force)
+        return
+    prefix, _, name = text.rpartition("/")
+    if not name or len(prefix) <= len(REMOTE):
+        raise UsageError(f"{text} names no object", hint="write s3://bucket/name")
+    storage = ObjectDisk(prefix, os.environ)
+    with _translated(text):
+        if not force:
+            storage.require_free(name)
+        with TemporaryDirectory(prefix="crawlspace-") as folder:
+            target = Path(folder, name)
+            yield Target(target)
+            # The parts of a sitemap before the index that names them.
+            for file in sorted(Path(folder).iterdir(), key=lambda each: (each == target, each)):
+                storage.publish(file, force=force)
 
 
 class Partials:
@@ -172,11 +198,15 @@ def _umask() -> int:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(path: Path | str) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
         raise
+    except FileExistsError as error:
+        raise UsageError(
+            f"{path} is there already", hint="choose another name, or write over it with --force"
+        ) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(f"no space left to write {path}", hint="free some and start again") from error

@@ -123,6 +123,28 @@ class ObjectDisk:
             obstore.put(self._store, path.name, path, chunk_size=PART, max_concurrency=2)
         self._buffer.remove(path)
 
+    def publish(self, path: Path, *, force: bool = False) -> None:
+        """Make an object of a file, which stays; `FileExistsError` when there is one of its name, unless `force`."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
+        if not force:
+            self.require_free(path.name)
+        mode = "overwrite" if force or path.stat().st_size > PART else "create"
+        try:
+            with self._asked(path.name):
+                obstore.put(self._store, path.name, path, mode=mode, chunk_size=PART, max_concurrency=2)  # type: ignore[arg-type]  # its words are literals
+        except Unreachable as error:
+            if isinstance(error.__cause__, AlreadyExistsError):
+                raise FileExistsError(errno.EEXIST, f"{self._address} has {path.name} already") from None
+            raise
+
+    def require_free(self, name: str) -> None:
+        """Raise `FileExistsError` when there is an object of this name."""
+        with suppress(FileNotFoundError):
+            self.size(Path(name))
+            raise FileExistsError(errno.EEXIST, f"{self._address} has {name} already")
+
     def _fetch(self, name: str, offset: int, length: int) -> bytes:
         import obstore
 

@@ -10,7 +10,7 @@ import click
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.export import Exported, Format, Wanted, What, export, format_of, usual
 from crawlspace.app.exporting.stages import load_stages
-from crawlspace.app.output import STANDARD
+from crawlspace.app.output import STANDARD, reached
 from crawlspace.cli.options import as_json, directory_argument, echo_json, settings_used
 from crawlspace.errors import CrawlspaceError, StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
@@ -24,10 +24,9 @@ _STATES = {state.name.lower(): state for state in UrlState}
 @click.option(
     "-o",
     "target",
-    type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="Write it here, in the format of the suffix; - for standard output.",
+    help="Write it here, in the format of the suffix; - for standard output, s3://bucket/name for object storage.",
 )
 @click.option(
     "--format", "form", type=click.Choice([each.value for each in Format]), help="The format; default: by the suffix."
@@ -53,7 +52,7 @@ _STATES = {state.name.lower(): state for state in UrlState}
 @as_json
 def command(
     directory: Path,
-    target: Path,
+    target: str,
     form: str | None,
     what: str | None,
     states: tuple[str, ...],
@@ -70,9 +69,9 @@ def command(
     The suffix says how: .jsonl, .jsonl.zst, .jsonl.gz, .csv, .parquet, .sqlite, .txt, .cdxj, .warc.gz, .wacz,
     .wet.gz, .wat.gz, .graphml, or .xml for a sitemap.
     """
-    if form is None and target == STANDARD:
+    if form is None and target == str(STANDARD):
         raise UsageError("standard output has no suffix", hint="say --format, such as --format csv")
-    format_ = format_of(target) if form is None else Format(form)
+    format_ = format_of(Path(target)) if form is None else Format(form)
     wanted = Wanted(
         format=format_,
         what=usual(format_) if what is None else What(what),
@@ -84,7 +83,8 @@ def command(
         base=base,
     )
     place = CrawlDirectory(directory)
-    done = export(place, settings_used(place), wanted, target, force=force)
+    with reached(target, force=force) as goal:
+        done = export(place, settings_used(place), wanted, goal.path, force=goal.force)
     _tell(done, wanted, target, json_lines=json_lines)
     if done.damaged:
         sys.exit(StoreDamaged.exit_code)
@@ -92,15 +92,15 @@ def command(
         sys.exit(CrawlspaceError.exit_code)
 
 
-def _tell(done: Exported, wanted: Wanted, target: Path, *, json_lines: bool) -> None:
-    aside = target == STANDARD
+def _tell(done: Exported, wanted: Wanted, target: str, *, json_lines: bool) -> None:
+    aside = target == str(STANDARD)
     if json_lines:
         facts = {"rows": done.rows, "damaged": done.damaged, "damages": done.damages}
         if wanted.stages:
             facts |= {"dropped": dict(done.dropped), "failed": done.failed}
         echo_json(facts, err=aside)
         return
-    click.echo(f"{done.rows} {wanted.what}: {printable(str(target))}", err=aside)
+    click.echo(f"{done.rows} {wanted.what}: {printable(target)}", err=aside)
     for reason, n in done.dropped.most_common():
         click.echo(f"dropped {n}: {printable(reason)}", err=True)
     for damage in done.damages:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.exporting.wanted import Exported
-from crawlspace.archive.disk import RealDisk
+from crawlspace.app.raw import disk_of
 from crawlspace.archive.exchanges import Exchange, Exchanges
 from crawlspace.archive.reader import Reader
 from crawlspace.archive.stored import Stored
@@ -44,8 +44,9 @@ class Sources:
         largest = settings.archive.max_record
         self._settings = settings
         self._done = done
-        self._reader = Reader(RealDisk(), directory.archive, largest)
-        self._exchanges = Exchanges(RealDisk(), directory.archive, largest)
+        disk = disk_of(settings.archive)
+        self._reader = Reader(disk, directory.archive, largest)
+        self._exchanges = Exchanges(disk, directory.archive, largest)
         self._identity = Identity(policy_from(settings.identity))
 
     def page(self, story: Story) -> Read | None:
