@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 import crawlspace
-from crawlspace.app.directory import CrawlDirectory
+from crawlspace.cli import main
 from crawlspace.cli.options import reading
 from crawlspace.events import Ending
 from crawlspace.policy.evidence import KnownRule
@@ -140,6 +142,31 @@ def crawl(web: Web, directory: Path, *seeds: str, **learning: Any) -> Crawled:
     return Crawled(directory, made.run().ending, told)
 
 
+@dataclass(frozen=True)
+class Ran:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[Any]:
+        """What it printed as JSON."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> CrawlDirectory:
-    return CrawlDirectory(tmp_path / "c")
+def verb(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Run `crawlspace ARGUMENTS`."""
+
+    def run(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["crawlspace", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        told = capsys.readouterr()
+        assert isinstance(left.value.code, int)
+        return Ran(left.value.code, told.out, told.err)
+
+    return run
