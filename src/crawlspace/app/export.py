@@ -15,6 +15,7 @@ from crawlspace import __version__
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.duplicates import open_duplicates
 from crawlspace.app.exporting.captures import Captures, Maker
+from crawlspace.app.exporting.recorded import record_rows
 from crawlspace.app.exporting.rows import COLUMNS, Rows
 from crawlspace.app.exporting.sitemaps import write_sitemap
 from crawlspace.app.exporting.sources import Sources
@@ -54,6 +55,9 @@ def export(
     maker = Maker(SOFTWARE, directory.path.resolve().name, SystemClock().now())
     exporting = _Exporting(directory, settings, wanted, maker)
     with open_snapshot(directory.database, settings.frontier()) as snapshot:
+        if wanted.what is What.RECORDS:
+            exporting.write_records(record_rows(directory, settings, wanted, snapshot.reach()), Target(target, force))
+            return exporting.done
         stories = snapshot.stories(wanted.states, wanted.host)
         with _chosen(stories, wanted, directory, settings) as chosen:
             exporting.write(chosen, Target(target, force))
@@ -95,6 +99,10 @@ class _Exporting:
             self._graph(stories, target)
         else:
             self._captures(stories, target)
+
+    def write_records(self, rows: Iterable[Row], target: Target) -> None:
+        """Write what parsers made of pages."""
+        write_table(target, self._wanted, COLUMNS[What.RECORDS], rows, self.done)
 
     def _table(self, stories: Iterable[Story]) -> Iterator[Row]:
         rows = self._rows.of(self._wanted.what)

@@ -38,6 +38,7 @@ _STATES = {state.name.lower(): state for state in UrlState}
 )
 @click.option("--state", "states", type=click.Choice([*_STATES]), multiple=True, help="Only these; may be repeated.")
 @click.option("--host", help="Only those of this host.")
+@click.option("--parser", help="Of records only those of this parser.")
 @click.option("--unique", is_flag=True, help="Of pages with the same content only one.")
 @click.option(
     "--pipeline",
@@ -57,6 +58,7 @@ def command(
     what: str | None,
     states: tuple[str, ...],
     host: str | None,
+    parser: str | None,
     unique: bool,
     stages: tuple[str, ...],
     base: str | None,
@@ -64,7 +66,7 @@ def command(
     force: bool,
     json_lines: bool,
 ) -> None:
-    """Write URLs, captures, links or pages to FILE.
+    """Write URLs, captures, links, pages or records to FILE.
 
     The suffix says how: .jsonl, .jsonl.zst, .jsonl.gz, .csv, .parquet, .sqlite, .txt, .cdxj, .warc.gz, .wacz,
     .wet.gz, .wat.gz, .graphml, or .xml for a sitemap.
@@ -78,6 +80,7 @@ def command(
         states=frozenset(_STATES[name] for name in states or _STATES),
         host=None if host is None else host.lower(),
         guard=not raw,
+        parser=parser,
         unique=unique,
         stages=load_stages(stages),
         base=base,

@@ -9,6 +9,7 @@ import msgspec
 from crawlspace.app.exporting.sources import Read, Sources, text_of
 from crawlspace.app.exporting.wanted import What
 from crawlspace.archive.record import date_text
+from crawlspace.errors import Bug
 from crawlspace.exports.columns import Cell, Column, Kind, columns, plain
 from crawlspace.exports.graphml import Edge, Node
 from crawlspace.exports.sitemap import URL_LIMIT
@@ -18,12 +19,12 @@ from crawlspace.pages.timestamps import read_time
 from crawlspace.states import UrlState
 from crawlspace.types import Address, Evidence, Relation, Story, Unusable
 
-_WHOLE = ("status", "size", "depth", "attempts", "offset", "length", "elapsed_ms")
+_WHOLE = ("status", "size", "depth", "attempts", "offset", "length", "elapsed_ms", "pages")
 _KINDS = {
     **dict.fromkeys(_WHOLE, Kind.WHOLE),
-    **dict.fromkeys(("found_at", "settled_at", "at"), Kind.TIME),
+    **dict.fromkeys(("found_at", "settled_at", "at", "first_seen", "last_seen", "changed_at"), Kind.TIME),
     **dict.fromkeys(("nofollow", "noindex", "noai"), Kind.FLAG),
-    "meta": Kind.JSON,
+    **dict.fromkeys(("meta", "data"), Kind.JSON),
 }
 
 COLUMNS: dict[What, tuple[Column, ...]] = {
@@ -42,6 +43,10 @@ COLUMNS: dict[What, tuple[Column, ...]] = {
     What.PAGES: columns(
         "url canonical host at status mime language title text declared noindex noai digest copy_of "
         "file offset length",
+        **_KINDS,
+    ),
+    What.RECORDS: columns(
+        "url canonical parser version identity data digest pages first_seen last_seen changed_at file offset",
         **_KINDS,
     ),
 }
@@ -66,6 +71,8 @@ class Rows:
                 return self._links
             case What.PAGES:
                 return self._page
+            case What.RECORDS:
+                raise Bug("records are not made of URLs")
 
     def edges(self, story: Story) -> Iterator[Edge]:
         """The links of a URL as edges between pages, those that lead nowhere left out."""

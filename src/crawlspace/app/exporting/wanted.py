@@ -28,6 +28,8 @@ class What(StrEnum):
     """Each link on the captured pages, and each redirect."""
     PAGES = "pages"
     """Each page that was read whole, with its title and its text."""
+    RECORDS = "records"
+    """Each thing that a parser found, as it was seen last."""
 
 
 @unique
@@ -84,6 +86,8 @@ class Wanted:
     """Of pages that say the same only the one that represents them."""
     stages: Sequence[Stage] = ()
     """What rows go through on their way."""
+    parser: str | None = None
+    """Records of this parser only."""
     base: str | None = None
     """Address of the directory in which a sitemap's parts will lie."""
 
@@ -97,6 +101,10 @@ class Wanted:
             raise UsageError(f"a sitemap has URLs, not {self.what}", hint="leave out --what")
         if self.format is Format.LIST and self.what is What.LINKS:
             raise UsageError("a list has one column, a link has two ends", hint="use .csv or .jsonl")
+        if self.what is What.RECORDS and (self.states != _ALL_STATES or self.unique):
+            raise UsageError("records have no state, and are there once", hint="leave out --state and --unique")
+        if self.parser is not None and self.what is not What.RECORDS:
+            raise UsageError("only records have a parser", hint="say --what records")
         if self.stages and not self.format.of_rows:
             raise UsageError(f"{self.format} has no rows that a pipeline could change", hint="use .jsonl or .csv")
 

@@ -61,6 +61,10 @@ class Snapshot:
             for row in self._connection.execute(_SQL["ended"], {"states": ended, "hid": hid}):
                 yield _ended(row)
 
+    def reach(self) -> dict[str, int]:
+        """How far settled captures reach into each of the archive's files."""
+        return dict(self._connection.execute(_SQL["reach"]).fetchall())
+
     def _hid(self, host: str) -> int:
         found = self._connection.execute(_SQL["host"], (host,)).fetchone()
         if found is None:

@@ -2,6 +2,10 @@
 -- The number of a host.
 SELECT hid FROM host WHERE name = ? LIMIT 1;
 
+-- name: reach
+-- How far settled captures reach into the archive's files.
+SELECT name, length FROM segment;
+
 -- name: leases
 -- Live leases and the URLs they hold, as a JSON array of [class, id].
 SELECT hid, token, urls FROM lease;
