@@ -11,7 +11,7 @@ from typing import Protocol
 
 from crawlspace.exchange import Capture, FetchRequest, FetchResult, RobotsFile
 from crawlspace.parsers import Parsed
-from crawlspace.policy.commands import Asked, Hold
+from crawlspace.policy.commands import Asked, Hold, News
 from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
@@ -107,6 +107,10 @@ class Ledger(Protocol):
         """Write facts; durable on return."""
         ...
 
+    async def revise(self, name: str, old: str | None, new: str) -> bool:
+        """Write a fact unless it is not what it was (None: not there); whether it is written. Durable on return."""
+        ...
+
     async def robots(self, origins: Sequence[str]) -> list[RobotsFile | None]:
         """Stored robots.txt answers, expired ones too."""
         ...
@@ -199,6 +203,10 @@ class Control(Protocol):
 
     async def answers(self, numbers: Sequence[int]) -> list[Asked | None]:
         """How far these commands are; None for one that is not known, or was answered long ago."""
+        ...
+
+    async def news(self, edition: int) -> News | None:
+        """What all who work on the crawl must hear of, when it has changed since this edition; None when not."""
         ...
 
     async def hold(self, hosts: Sequence[tuple[int, str]], how: Hold | None) -> None:

@@ -89,7 +89,7 @@ class Session:
     def __init__(self, place: Place) -> None:
         self.connection = psycopg.connect(place.address, autocommit=True, prepare_threshold=None)
         way = sessions_module.queries("sessions.sql")["way"]
-        limits = {"commit": "local", "statement_ms": "0", "lock_ms": "0", "idle_ms": "0"}
+        limits = {"commit": "local", "statement_ms": "0", "lock_ms": "0", "idle_ms": "0", "keep_alive": "10"}
         self.connection.execute(way, {"schema": place.schema, "name": "plans", **limits})
 
     def plan(self, text: str) -> list[dict[str, Any]]:

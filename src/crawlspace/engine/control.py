@@ -15,7 +15,7 @@ import msgspec
 
 from crawlspace import events
 from crawlspace.clock import Clock
-from crawlspace.engine.intake import Intake, Request
+from crawlspace.engine.intake import SCOPE, Intake, Request
 from crawlspace.engine.sweeps import Review, Tally, review_of
 from crawlspace.errors import DiskFull, StoreDamaged, UsageError
 from crawlspace.policy.commands import (
@@ -94,6 +94,7 @@ class Controller:
     """Set after each step: the frontier may have something new to lease."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _tallies: dict[int, Tally] = field(default_factory=dict)
+    _edition: int = -1
 
     async def run(self) -> None:
         """Look for commands and carry them out, until cancelled."""
@@ -116,12 +117,22 @@ class Controller:
         """Take each open command one step further; whether there was one."""
         async with self._lock:
             await self.tell_alarms()
+            await self.hear()
             commands = await self.control.asked(OPEN_AT_ONCE)
             for asked in commands:
                 await self._further(asked)
             if commands:
                 self.changed.set()
             return bool(commands)
+
+    async def hear(self) -> None:
+        """Take over what anybody has changed who works on the same crawl: its scope, what it ignores, held hosts."""
+        news = await self.control.news(self._edition)
+        if news is not None:
+            await self.intake.hear(news.facts.get(SCOPE), read_ignored(news.facts))
+            self.held.clear()
+            self.held.update(news.held)
+            self._edition = news.edition
 
     async def tell_alarms(self) -> None:
         """Mark hosts that look like traps, and say so."""
@@ -147,7 +158,8 @@ class Controller:
             return
         hid = await self._hold(command) if isinstance(command, Pause | Block | Resume) else 0
         if isinstance(command, Ignore | Heed) and not asked.progress:
-            await self._ignore(command)
+            while not await self._ignore(command):
+                pass
         tally = self._tallies.setdefault(asked.number, dict(progress.tally))
         review = review_of(command, hid, self.intake, tally)
         if progress.shelf < len(review.shelves):
@@ -195,18 +207,23 @@ class Controller:
             self.held.add(address.host)
         return hid
 
-    async def _ignore(self, command: Ignore | Heed) -> None:
+    async def _ignore(self, command: Ignore | Heed) -> bool:
+        """False when somebody else changed what is ignored at the same moment."""
         intake = self.intake
         async with intake.growth:
-            ignored = read_ignored(await self.ledger.notes())
+            facts = await self.ledger.notes()
+            ignored = read_ignored(facts)
             patterns = tuple(each for each in ignored if each != command.pattern)
             if isinstance(command, Ignore):
                 patterns = (*patterns, command.pattern)
             if len(patterns) > MOST_IGNORED:
                 raise UsageError(f"{MOST_IGNORED} patterns are ignored already", hint="write one that fits many")
             scope = intake.scope.ignoring(patterns)
-            await self.ledger.note({IGNORED: msgspec.json.encode(patterns).decode()})
+            text = msgspec.json.encode(patterns).decode()
+            if not await self.ledger.revise(IGNORED, facts.get(IGNORED), text):
+                return False
             intake.scope = scope
+            return True
 
 
 def _request(seed: Seed) -> Request:

@@ -258,7 +258,7 @@ class Crawl:
         if parked:
             self._run.watch(
                 events.Warned(
-                    f"{parked} queued URLs wait on hosts that are paused, whose budget is used up, or that are too many "
+                    f"{parked} queued URLs wait on hosts that are paused, out of budget, or that are too many "
                     "at their address"
                 )
             )

@@ -35,6 +35,8 @@ from crawlspace.types import (
 from crawlspace.urls import Identity
 
 META_LIMIT = 1024
+SCOPE = "scope"
+"""The fact that holds the scope as it has grown."""
 FOLLOWED = frozenset({Relation.HYPERLINK, Relation.FRAME, Relation.REFRESH, Relation.HINT})
 WANTED = FOLLOWED | {Relation.REQUISITE}
 KEPT_BY_REDIRECTS = BELONGINGS | {Relation.SITEMAP_FILE}
@@ -122,12 +124,18 @@ class Intake:
         self._ranking = Ranking.of(self.priority, self.score)
 
     async def widen(self, ledger: Ledger, *seeds: Address) -> None:
-        """Draw the scope around these too; it is written before it is used."""
+        """Draw the scope around these too, and what others drew meanwhile; it is written before it is used."""
         async with self.growth:
-            scope = self.scope.widen(*seeds)
-            if scope is not self.scope:
-                await ledger.note({"scope": scope.roots})
-                self.scope = scope
+            while self.scope.widen(*seeds) is not self.scope:
+                kept = (await ledger.notes()).get(SCOPE)
+                scope = self.scope.as_kept(kept).widen(*seeds)
+                if scope.roots == kept or await ledger.revise(SCOPE, kept, scope.roots):
+                    self.scope = scope
+
+    async def hear(self, kept: str | None, ignored: Sequence[str]) -> None:
+        """Take the scope over as it is kept, which others may have changed."""
+        async with self.growth:
+            self.scope = self.scope.as_kept(kept).ignoring(ignored)
 
     def refusal(self, url: QueuedUrl, traps: Collection[str] = frozenset()) -> Reason | None:
         """Why the scope of now refuses a URL that was queued under another; `traps` are shapes refused by now."""

@@ -6,6 +6,7 @@ text is JSON with the command's name under `type`, and is read with the same car
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import Annotated, NamedTuple
@@ -41,6 +42,18 @@ class Asked:
     progress: str = ""
     """How far it is, or its answer when it is done; the affair of whoever carries it out."""
     done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What whoever works on a crawl must hear of, also when others brought it about."""
+
+    edition: int
+    """Grows with each change; what was heard of has no greater one."""
+    facts: Mapping[str, str]
+    """All facts of the crawl: its scope as it has grown and what it ignores are among them."""
+    held: frozenset[str]
+    """Names of leased hosts that are paused or blocked: their visits are to end."""
 
 
 class Letter(NamedTuple):

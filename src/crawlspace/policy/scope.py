@@ -158,6 +158,12 @@ class Scope:
         """JSON text from which `restore` makes this scope again; equal scopes give equal texts."""
         return msgspec.json.encode(_Stored(sorted(self._seeds))).decode()
 
+    def as_kept(self, roots: str | None) -> Scope:
+        """The scope around the seeds that these roots tell of, all else as here; raises `StoreDamaged`."""
+        if roots is None or roots == self.roots:
+            return self
+        return Scope.restore(self.settings, roots).ignoring(self._ignored)
+
     def widen(self, *addresses: Address) -> Scope:
         """The scope with these as further seeds: a seed that moved for good, or seeds that came later."""
         seeds = self._seeds.union(map(_place, addresses))
@@ -169,6 +175,11 @@ class Scope:
         if ignored == self._ignored:
             return self
         return replace(self, _exclude=_unwanted(self.settings, ignored), _ignored=ignored)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """Patterns that it excludes for a while, beside those of the settings."""
+        return self._ignored
 
     def is_seed_host(self, address: Address) -> bool:
         """Whether the host is a seed's own, a leading `www.` apart: its pages are what the crawl is for."""

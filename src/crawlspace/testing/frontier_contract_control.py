@@ -14,6 +14,7 @@ from typing import Protocol
 
 import pytest
 
+from crawlspace.errors import UsageError
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.policy.commands import Asked, Hold
 from crawlspace.policy.review import Cursor, Known, Ruling, Shelf
@@ -115,6 +116,46 @@ class ControlContract:
             [later] = await store.ask(["{c}"], T0 + 24 * 3_600_000)
             assert later > max(numbers)
             assert (await store.answers(numbers))[0] is None
+
+        self.play(story)
+
+    # -- news ---------------------------------------------------------------------------------------------------
+
+    def test_each_change_that_all_must_hear_of_makes_news_once(self) -> None:
+        async def story(store: ControlledStore) -> None:
+            first = await store.news(-1)
+            assert first is not None
+            assert await store.news(first.edition) is None
+            await store.note({"scope": "here"})
+            second = await store.news(first.edition)
+            assert second is not None
+            assert (second.facts["scope"], second.held) == ("here", frozenset())
+            await store.claim([link("x"), link("x", "b.test")], T0)
+            [lease] = await store.lease(wish(hosts=1), T0)
+            await store.hold([(host_id(address("x", name).key), name) for name in ("a.test", "b.test")], Hold.PAUSED)
+            third = await store.news(second.edition)
+            assert third is not None
+            assert third.held == {lease.host.name}, "visits are under way at leased hosts alone"
+            await store.hold([(lease.host.hid, lease.host.name)], None)
+            fourth = await store.news(third.edition)
+            assert fourth is not None
+            assert fourth.held == frozenset()
+            assert await store.news(fourth.edition) is None
+
+        self.play(story)
+
+    def test_a_fact_is_revised_only_by_who_knows_it(self) -> None:
+        async def story(store: ControlledStore) -> None:
+            assert await store.revise("scope", None, "one")
+            assert not await store.revise("scope", None, "other")
+            assert not await store.revise("scope", "other", "two")
+            edition = (await store.news(-1)).edition  # type: ignore[union-attr]
+            assert await store.revise("scope", "one", "two")
+            news = await store.news(edition)
+            assert news is not None
+            assert news.facts["scope"] == "two"
+            with pytest.raises(UsageError):
+                await store.revise("format", "1", "2")
 
         self.play(story)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from crawlspace.frontier.postgres.columns import numbers, text, texts
 from crawlspace.frontier.postgres.hosts import hold as hold_rows
+from crawlspace.frontier.postgres.ledger import new_edition
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.sqlite.control import KEPT_MS
@@ -58,6 +59,7 @@ async def hold(transaction: Transaction, hosts: Sequence[tuple[int, str]], how: 
     """Pause, block or free hosts, given by number and name; those that nobody knows yet too."""
     names = dict(hosts)
     await hold_rows(transaction, names, names)
+    await new_edition(transaction)
     if how is None:
         await transaction.run(_SQL["free"], **_columns(transaction, names))
     else:

@@ -19,6 +19,7 @@ from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Named, Place, Urls
 from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
 from crawlspace.frontier.sqlite.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
+from crawlspace.policy.commands import News
 from crawlspace.states import UrlState
 from crawlspace.types import Counts, DeadLetter, HostFigures, Reason, Story, host_id
 
@@ -27,6 +28,11 @@ _CLAIM_SQL = queries("claim.sql")
 
 _WAITING = len(Waiting._fields)
 _ENDING = _WAITING + len(Ending._fields)
+
+
+async def new_edition(transaction: Transaction) -> None:
+    """Something changes that all who work on the crawl must hear of."""
+    await transaction.run(_SQL["new_edition"])
 
 
 class _HostNow(NamedTuple):
@@ -64,6 +70,25 @@ class Ledger:
         await self._transaction.run(
             _SQL["write_facts"], key=texts(ordered), value=texts(facts[name] for name in ordered)
         )
+        await new_edition(self._transaction)
+
+    async def revise(self, name: str, old: str | None, new: str) -> bool:
+        if name in OWN_FACTS:
+            raise UsageError(f"the fact {name!r} is the store's own")
+        if old is None:
+            rows = await self._transaction.rows(_SQL["first_fact"], key=name, new=text(new))
+        else:
+            rows = await self._transaction.rows(_SQL["revise_fact"], key=name, new=text(new), old=text(old))
+        if rows:
+            await new_edition(self._transaction)
+        return bool(rows)
+
+    async def news(self, edition: int) -> News | None:
+        [(now,)] = await self._transaction.rows(_SQL["edition"])
+        if now <= edition:
+            return None
+        held = frozenset(name for (name,) in await self._transaction.rows(_SQL["held"]))
+        return News(now, await self.notes(), held)
 
     async def robots(self, origins: Sequence[str]) -> list[RobotsFile | None]:
         rows = await self._transaction.rows(_SQL["robots"], origin=texts(origins))

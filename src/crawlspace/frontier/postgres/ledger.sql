@@ -8,12 +8,32 @@ FROM tally;
 
 -- name: facts
 -- What the crawl knows of itself.
-SELECT key, value FROM meta;
+SELECT key, value FROM meta WHERE key <> 'edition';
 
 -- name: write_facts
 -- Set facts. The key of the fingerprints never changes: who writes it first, decides for all workers.
 INSERT INTO meta (key, value) SELECT * FROM unnest(%(key)s::text[], %(value)s::text[])
 ON CONFLICT (key) DO UPDATE SET value = excluded.value WHERE meta.key <> 'hash_key';
+
+-- name: edition
+-- How often something changed that all who work on the crawl must hear of.
+SELECT value::bigint FROM meta WHERE key = 'edition';
+
+-- name: new_edition
+-- Once more.
+UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'edition';
+
+-- name: revise_fact
+-- Set a fact that is what it was.
+UPDATE meta SET value = %(new)s WHERE key = %(key)s AND value = %(old)s RETURNING key;
+
+-- name: first_fact
+-- Set a fact that is not there.
+INSERT INTO meta (key, value) VALUES (%(key)s, %(new)s) ON CONFLICT DO NOTHING RETURNING key;
+
+-- name: held
+-- Names of leased hosts that a person holds.
+SELECT h.name FROM host h WHERE h.held IS NOT NULL AND h.token IS NOT NULL ORDER BY h.held;
 
 -- name: robots
 -- The stored answers of origins.

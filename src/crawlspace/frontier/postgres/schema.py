@@ -16,7 +16,7 @@ from crawlspace.errors import CrawlDirError
 from crawlspace.frontier.postgres.place import Place, Shards
 from crawlspace.frontier.postgres.sessions import Connection, queries
 
-OWN_FACTS = frozenset({"format", "shards", "program"})
+OWN_FACTS = frozenset({"format", "shards", "program", "edition"})
 """What the store writes itself."""
 
 OLDEST_SERVER = 140_000

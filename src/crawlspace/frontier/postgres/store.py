@@ -40,7 +40,7 @@ from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite.crowds import FIRST
 from crawlspace.frontier.sqlite.crowds import Place as Crowded
 from crawlspace.frontier.sqlite.lease import Quotas
-from crawlspace.policy.commands import Asked, Hold
+from crawlspace.policy.commands import Asked, Hold, News
 from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
@@ -236,6 +236,9 @@ class PostgresFrontier:
         """Write facts. `hash_key` keeps its first value for ever: read it back."""
         await self._write(lambda it: Ledger(it).note(facts), NOBODY)
 
+    async def revise(self, name: str, old: str | None, new: str) -> bool:
+        return await self._write(lambda it: Ledger(it).revise(name, old, new), NOBODY)
+
     async def robots(self, origins: Sequence[str]) -> list[RobotsFile | None]:
         return await self._read(lambda ledger: ledger.robots(origins))
 
@@ -334,6 +337,9 @@ class PostgresFrontier:
 
     async def answers(self, numbers: Sequence[int]) -> list[Asked | None]:
         return await self._look(lambda it: control.answers(it, numbers))
+
+    async def news(self, edition: int) -> News | None:
+        return await self._read(lambda ledger: ledger.news(edition))
 
     async def hold(self, hosts: Sequence[tuple[int, str]], how: Hold | None) -> None:
         await self._write(lambda it: control.hold(it, hosts, how), NOBODY)

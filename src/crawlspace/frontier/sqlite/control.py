@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sqlite.ledger import new_edition
 from crawlspace.policy.commands import Asked, Hold
 
 _SQL = statements(__package__, "control.sql")
@@ -38,6 +39,7 @@ def progress(connection: sqlite3.Connection, asked: Asked, now: int) -> None:
 
 def hold(connection: sqlite3.Connection, hosts: Sequence[tuple[int, str]], how: Hold | None) -> None:
     """Pause, block or free hosts, given by number and name; those that nobody knows yet too."""
+    new_edition(connection)
     for hid, name in hosts:
         connection.execute(_SQL["add_host"], (hid, name))
         if how is None:

@@ -18,13 +18,23 @@ from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, HOSTS, P
 from crawlspace.frontier.sqlite.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
 from crawlspace.frontier.sqlite.schema import FORMAT
 from crawlspace.frontier.sqlite.urls import Place, Urls
+from crawlspace.policy.commands import News
 from crawlspace.states import UrlState
 from crawlspace.types import Counts, DeadLetter, HostFigures, Reason, Story, host_id
 
 _SQL = statements(__package__, "ledger.sql")
 
+EDITION = "edition"
+OWN_FACTS = frozenset({FORMAT, EDITION})
+"""What the store writes itself."""
+
 _WAITING = len(Waiting._fields)
 _ENDING = _WAITING + len(Ending._fields)
+
+
+def new_edition(connection: sqlite3.Connection) -> None:
+    """Something changes that all who work on the crawl must hear of."""
+    connection.execute(_SQL["new_edition"])
 
 
 class _HostNow(NamedTuple):
@@ -57,9 +67,28 @@ class Ledger:
         return dict(self._connection.execute(_SQL["facts"]).fetchall())
 
     def note(self, facts: Mapping[str, str]) -> None:
-        if FORMAT in facts:
-            raise UsageError(f"the fact {FORMAT!r} is the store's own")
+        for name in OWN_FACTS.intersection(facts):
+            raise UsageError(f"the fact {name!r} is the store's own")
         self._connection.executemany(_SQL["write_fact"], facts.items())
+        new_edition(self._connection)
+
+    def revise(self, name: str, old: str | None, new: str) -> bool:
+        if name in OWN_FACTS:
+            raise UsageError(f"the fact {name!r} is the store's own")
+        if old is None:
+            written = self._connection.execute(_SQL["first_fact"], (name, new)).rowcount == 1
+        else:
+            written = self._connection.execute(_SQL["revise_fact"], (new, name, old)).rowcount == 1
+        if written:
+            new_edition(self._connection)
+        return written
+
+    def news(self, edition: int) -> News | None:
+        now: int = self._connection.execute(_SQL["edition"]).fetchone()[0]
+        if now <= edition:
+            return None
+        held = frozenset(name for (name,) in self._connection.execute(_SQL["held"]))
+        return News(now, self.notes(), held)
 
     def robots(self, origins: Sequence[str]) -> list[RobotsFile | None]:
         return [self._robots_of(origin) for origin in origins]

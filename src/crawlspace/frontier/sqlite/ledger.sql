@@ -4,11 +4,31 @@ SELECT name, n FROM tally;
 
 -- name: facts
 -- What the crawl knows of itself.
-SELECT key, value FROM meta;
+SELECT key, value FROM meta WHERE key <> 'edition';
 
 -- name: write_fact
 -- Set one fact.
 REPLACE INTO meta (key, value) VALUES (?, ?);
+
+-- name: edition
+-- How often something changed that all who work on the crawl must hear of.
+SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'edition';
+
+-- name: new_edition
+-- Once more.
+UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'edition';
+
+-- name: revise_fact
+-- Set a fact that is what it was.
+UPDATE meta SET value = ? WHERE key = ? AND value = ?;
+
+-- name: first_fact
+-- Set a fact that is not there.
+INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT DO NOTHING;
+
+-- name: held
+-- Names of leased hosts that a person holds.
+SELECT name FROM host WHERE held IS NOT NULL AND token IS NOT NULL;
 
 -- name: robots
 -- The stored answer of one origin.

@@ -46,7 +46,7 @@ from crawlspace.frontier.sqlite.review import Reviewing, browse
 from crawlspace.frontier.sqlite.revive import revive
 from crawlspace.frontier.sqlite.schema import migrate, require, steps
 from crawlspace.frontier.sqlite.settle import Settling
-from crawlspace.policy.commands import Asked, Hold
+from crawlspace.policy.commands import Asked, Hold, News
 from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
 from crawlspace.types import (
@@ -202,7 +202,10 @@ class SqliteFrontier:
         return await self._read(Ledger.notes)
 
     async def note(self, facts: Mapping[str, str]) -> None:
-        await self._run(self._note, facts)
+        await self._run(self._durably, lambda ledger: ledger.note(facts))
+
+    async def revise(self, name: str, old: str | None, new: str) -> bool:
+        return await self._run(self._durably, lambda ledger: ledger.revise(name, old, new))
 
     async def robots(self, origins: Sequence[str]) -> list[RobotsFile | None]:
         return await self._read(lambda ledger: ledger.robots(origins))
@@ -300,6 +303,9 @@ class SqliteFrontier:
     async def answers(self, numbers: Sequence[int]) -> list[Asked | None]:
         return await self._read(lambda _: control.answers(self._connection, numbers))
 
+    async def news(self, edition: int) -> News | None:
+        return await self._read(lambda ledger: ledger.news(edition))
+
     async def hold(self, hosts: Sequence[tuple[int, str]], how: Hold | None) -> None:
         await self._write(lambda _, __: control.hold(self._connection, hosts, how), None)
 
@@ -387,9 +393,9 @@ class SqliteFrontier:
         book.write()
         return Reprocessing(self._connection, self._settings, book, now).finish(settlements)
 
-    def _note(self, facts: Mapping[str, str]) -> None:
+    def _durably(self, work: Callable[[Ledger], T]) -> T:
         with durably(self._connection, self._settings), writing(self._connection):
-            self._ledger().note(facts)
+            return work(self._ledger())
 
     def _relocate(self, joined: Sequence[Joined]) -> None:
         # What pointed into the parts must not come back after a loss of power: they are removed next.

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 QUIET = frozenset({"notes", "counts", "due_in", "robots", "find", "hosts", "segments", "refused"})
 """Calls that only read: no events."""
-WRITING = frozenset({"claim", "lease", "renew", "settle", "reclaim", "keep_robots", "note", "rule", "hold", "alarm"})
+WRITING = frozenset(
+    {"claim", "lease", "renew", "settle", "reclaim", "keep_robots", "note", "revise", "rule", "hold", "alarm"}
+)
 
 
 class SimFrontier:
@@ -46,6 +48,9 @@ class SimFrontier:
     async def asked(self, _limit: int = 100) -> list[Asked]:
         """Nobody commands; the store is not troubled for that once a second."""
         return []
+
+    async def news(self, _edition: int) -> None:
+        """And so there is no news."""
 
     async def _call(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         worker, world = self._worker, self._worker.world
