@@ -2,63 +2,95 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset
 import pytest
 import tomli_w
 
-from crawlspace.settings import nested
+from crawlspace.app.check import Checker
+from crawlspace.app.compact import Compacter
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.index import index_archive, index_table
+from crawlspace.clock import SystemClock
+from crawlspace.errors import ArchiveAway
+from crawlspace.settings import Settings, load, nested
 from crawlspace.states import UrlState
-from crawlspace.testing.toyweb import CALM, ToyWeb
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+PAGES = 30
 SECONDS = 60
 
 
+class _Site(BaseHTTPRequestHandler):
+    """A tree of pages, each with three links down."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        name = self.path.removeprefix("/")
+        known = name.isdecimal() and int(name) < PAGES
+        links = "".join(f"<a href=/{n}>{n}</a>" for n in range(int(name) * 3 + 1, int(name) * 3 + 4)) if known else ""
+        body = f"<!doctype html><title>{name}</title>{links}<p>{'the same words ' * 40}".encode() * known
+        self.send_response(200 if known else 404)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
 @pytest.fixture
-def crawlspace(gated: Any) -> Run:
-    """Run a verb with the storage's credentials in its environment."""
-
-    def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "crawlspace", *map(str, arguments)]
-        environment = {**os.environ, **gated.environment}
-        ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=100)
-        assert ran.returncode == code, ran.stderr + ran.stdout
-        return ran
-
-    return run
+def site() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Site) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
 
 
-def configured(folder: Path, web: ToyWeb, address: str) -> Path:
+@pytest.fixture
+def environment(gated: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    for name, value in gated.environment.items():
+        monkeypatch.setenv(name, value)
+    return dict(os.environ)
+
+
+def command(folder: Path, site: str, address: str) -> list[str]:
     values = {
-        "contact": "tests@crawlspace.test",
         "host.delay": 0.01,
-        "robots.retry": 0.2,
-        "retry.wait": 0.1,
-        "network.resolve": dict(web.resolve),
         "network.allow": ["127.0.0.1"],
         "archive.store": address,
         "archive.table": True,
     }
     config = folder / "crawl.toml"
     config.write_text(tomli_w.dumps(nested(values)))
-    return config
+    options = ["--dir", str(folder / "crawl"), "--config", str(config)]
+    return [sys.executable, "-m", "crawlspace", "crawl", f"{site}/0", *options]
+
+
+def run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=100)
 
 
 def pages(directory: Path) -> list[str]:
     with closing(sqlite3.connect(directory / "frontier.db")) as database:
-        rows = database.execute(
-            "SELECT url FROM outcome WHERE state = ? AND status BETWEEN 200 AND 299", [UrlState.DONE]
-        )
-        return [url for (url,) in rows]
+        rows = database.execute("SELECT url FROM outcome WHERE state = ? AND status = 200", [UrlState.DONE])
+        return sorted(url for (url,) in rows)
 
 
 def wait_for(what: Callable[[], bool]) -> None:
@@ -69,54 +101,68 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def used(place: CrawlDirectory) -> Settings:
+    return load(place.effective, {})
+
+
+def checked(place: CrawlDirectory) -> list[str]:
+    report = Checker(place, used(place), SystemClock(), deep=True).run()
+    assert report.captures >= PAGES
+    return report.faults
+
+
+def rows(place: CrawlDirectory) -> list[str]:
+    table = pyarrow.dataset.dataset(place.captures, partitioning="hive").to_table()
+    return sorted(table["url"].to_pylist())
+
+
 def test_a_crawl_that_is_killed_while_it_uploads_goes_on_and_nothing_is_missing(
-    crawlspace: Run, gated: Any, address: str, tmp_path: Path
+    environment: dict[str, str], gated: Any, address: str, site: str, tmp_path: Path
 ) -> None:
-    directory = tmp_path / "crawl"
-    with ToyWeb(5, features=CALM, tls=False) as web:
-        config = configured(tmp_path, web, address)
-        command = ["crawl", *web.seeds, "--dir", str(directory), "--config", str(config)]
-        environment = {**os.environ, **gated.environment}
-        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        with subprocess.Popen([sys.executable, "-m", "crawlspace", *command], env=environment, **pipes) as crawl:  # type: ignore[call-overload]
-            wait_for(lambda: len(gated.writes) >= 3)
-            gated.hold.clear()
-            wait_for(lambda: gated.waiting > 0)
-            crawl.kill()
-        gated.hold.set()
-        crawlspace(*command)
-        assert not gated.lists, "nothing is listed to go on"
-        difference = web.truth.compare(pages(directory))
-    assert not difference.missing
-    assert not difference.strange
-    assert not list((directory / "archive").rglob("*.warc.gz")), "the local disk is a buffer only"
-    written = [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
+    place = CrawlDirectory(tmp_path / "crawl")
+    crawl = command(tmp_path, site, address)
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(crawl, env=environment, **pipes) as running:
+        wait_for(lambda: len(gated.writes) >= 1)
+        gated.hold.clear()
+        wait_for(lambda: gated.waiting > 0)
+        running.kill()
+    gated.hold.set()
+    ran = run(crawl, environment)
+    assert ran.returncode == 0, ran.stderr
+    assert not gated.lists, "nothing is listed to go on"
+    assert pages(place.path) == sorted(f"{site}/{n}" for n in range(PAGES))
+    assert not list(place.archive.rglob("*.warc.gz")), "the local disk is a buffer only"
+    written = [path.read_bytes() for path in place.path.rglob("*") if path.is_file()]
     assert not any(b"TOP-SECRET-KEY" in data for data in written)
-    assert "nothing is wrong" in crawlspace("check", directory, "--deep").stdout
-    _compacted(crawlspace, directory)
+    assert "lacks rows" in ran.stderr
+    assert checked(place) == []
+    _joined(place, gated)
 
 
-def _compacted(crawlspace: Run, directory: Path) -> None:
-    before = crawlspace("index", directory).stdout
-    crawlspace("index", directory, "--table")
-    done = crawlspace("compact", directory).stdout
-    assert "archive files are 1 now" in done
-    assert "nothing is wrong" in crawlspace("check", directory, "--deep").stdout
-    after = crawlspace("index", directory).stdout
-    assert before.split()[0] == after.split()[0]
-    assert "of 1 archive files" in after
-    assert "nothing to join" in crawlspace("compact", directory).stdout
-
-
-def test_without_credentials_or_with_a_wrong_bucket_the_reason_is_told(
-    crawlspace: Run, gated: Any, address: str, tmp_path: Path
-) -> None:
-    """In words, without a traceback; what was fetched is not lost, since nothing was settled."""
-    directory = tmp_path / "crawl"
-    with ToyWeb(5, features=CALM, tls=False) as web:
-        config = configured(tmp_path, web, address)
-        crawlspace("crawl", *web.seeds, "--dir", directory, "--config", config, "-s", "budget.pages=1", code=4)
+def _joined(place: CrawlDirectory, gated: Any) -> None:
+    settings = used(place)
+    before = index_archive(place, settings, place.path / "before.cdxj")
+    assert before.files > 2
+    index_table(place, settings)
+    assert set(pages(place.path)) <= set(rows(place))
+    done = asyncio.run(Compacter(place, settings, SystemClock()).run())
+    assert (done.before, done.after) == (before.files, 1)
+    assert checked(place) == []
+    after = index_archive(place, settings, place.path / "after.cdxj")
+    assert (after.files, after.captures) == (1, before.captures)
     gated.broken = True
-    ran = crawlspace("check", directory, code=5)
-    assert "Traceback" not in ran.stderr
+    with pytest.raises(ArchiveAway):
+        Checker(place, settings, SystemClock()).run()
+
+
+def test_a_storage_that_is_away_pauses_the_crawl_which_then_goes_on(
+    environment: dict[str, str], gated: Any, address: str, site: str, tmp_path: Path
+) -> None:
+    """It waits and says so; when the storage answers again, every page is there."""
+    gated.refused = 12
+    ran = run(command(tmp_path, site, address), environment)
+    assert ran.returncode == 0, ran.stderr
     assert "s3://" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert pages(tmp_path / "crawl") == sorted(f"{site}/{n}" for n in range(PAGES))
