@@ -9,10 +9,25 @@ if TYPE_CHECKING:
     from crawlspace.engine.intake import Request
     from crawlspace.engine.page import Page
     from crawlspace.exports.pipeline import Drop
+    from crawlspace.parsers import PAGE_KEY, Document, Item, Match, Router, parser
     from crawlspace.policy.priority import Candidate
 
 __version__ = "0.1.0"
-__all__ = ["Candidate", "Crawl", "Drop", "Page", "Request", "Result", "__version__"]
+__all__ = [
+    "PAGE_KEY",
+    "Candidate",
+    "Crawl",
+    "Document",
+    "Drop",
+    "Item",
+    "Match",
+    "Page",
+    "Request",
+    "Result",
+    "Router",
+    "__version__",
+    "parser",
+]
 
 _HOMES = {
     "Crawl": "crawlspace.api",
@@ -21,6 +36,7 @@ _HOMES = {
     "Page": "crawlspace.engine.page",
     "Candidate": "crawlspace.policy.priority",
     "Drop": "crawlspace.exports.pipeline",
+    **dict.fromkeys(("PAGE_KEY", "Document", "Item", "Match", "Router", "parser"), "crawlspace.parsers"),
 }
 
 

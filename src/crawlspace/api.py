@@ -14,10 +14,10 @@ crawl.run()
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from crawlspace import events
 from crawlspace.app.compose import Injected, OpenCrawl, Plan
@@ -25,16 +25,22 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.fleet import Fleet, driven
 from crawlspace.app.learn import run_learning
 from crawlspace.app.loop import run_loop
+from crawlspace.app.reparse import Order, Reparsed, finish_stored, reparse
+from crawlspace.app.reparsing.selection import Chosen
+from crawlspace.app.sql import ask, question
 from crawlspace.engine.crawl import Crawl as Loop
+from crawlspace.engine.hooks import AfterResponse, BeforeRequest
 from crawlspace.engine.intake import Request
 from crawlspace.engine.page import Handler, Page
 from crawlspace.errors import UsageError
 from crawlspace.events import Ending
+from crawlspace.parsers import Match, Parser, Router, as_parser, parser
 from crawlspace.policy.priority import Score
 from crawlspace.settings import load
 from crawlspace.types import Counts
 
 Returned = TypeVar("Returned")
+Heard = TypeVar("Heard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +75,97 @@ class Crawl:
         values = dict(settings or {})
         if contact is not None:
             values["contact"] = contact
+        self._bus = events.Bus()
+        if watch is not None:
+            self._bus.on(None, watch)
         self._plan = Plan(
-            settings=load(self.directory.config, os.environ, values=values), follow=follow, watch=watch or _ignore
+            settings=load(self.directory.config, os.environ, values=values), follow=follow, watch=self._bus
         )
         self._handlers: dict[str | None, Handler] = {}
+        self._routes: list[tuple[Match, Handler]] = []
         self._loop: Loop | Fleet | None = None
 
-    def handler(self, function: Handler | None = None, *, label: str | None = None) -> Any:
-        """Decorate the function that gets each page, or each page whose request carries `label`.
+    def handler(
+        self, function: Handler | None = None, *, label: str | None = None, match: str | Match | None = None
+    ) -> Any:
+        """Decorate the function that gets each page, or each whose request carries `label`, or that fits `match`.
 
-        It may be a coroutine function. It runs before the page counts as done: after a crash it may see a page
-        again. What it raises leaves the page in state `stored`, with the error.
+        A pattern is RE2, or a glob behind `glob:`; of several that fit the first asked for gets the page. It may be a
+        coroutine function. It runs before the page counts as done: after a crash it may see a page again. What it
+        raises leaves the page in state `stored`, with the error.
         """
         if function is None:
-            return lambda inner: self.handler(inner, label=label)
+            return lambda inner: self.handler(inner, label=label, match=match)
+        if match is not None:
+            rule = match if isinstance(match, Match) else Match.of(match, label=() if label is None else label)
+            self._routes.append((rule, function))
+            return function
         if label in self._handlers:
             raise UsageError(f"there is a handler for {f'label {label!r}' if label else 'all pages'} already")
         self._handlers[label] = function
         return function
+
+    def parser(self, name: str, version: int | str, **options: Any) -> Callable[[Any], Parser]:
+        """Decorate a parser that runs on this crawl's pages; options as of `crawlspace.parser`."""
+        return lambda code: self.use(parser(name, version, **options)(code))
+
+    def use(self, given: Parser | Router) -> Parser:
+        """Run a parser or a router on this crawl's pages; raises `UsageError` for what is none."""
+        found = as_parser(given)
+        self._plan.parsers = [*self._plan.parsers, found]
+        return found
+
+    # -- who listens ----------------------------------------------------------------------------------------
+
+    def on(self, kind: type[Heard]) -> Callable[[Callable[[Heard], None]], Callable[[Heard], None]]:
+        """Decorate a function that gets every event of a kind of `crawlspace.events`, as it happens."""
+
+        def decorate(function: Callable[[Heard], None]) -> Callable[[Heard], None]:
+            self._bus.on(kind, cast(events.Watcher, function))
+            return function
+
+        return decorate
+
+    def before_request(self, function: BeforeRequest) -> BeforeRequest:
+        """Decorate a function that sees each request, of robots.txt too, and may give another with the same URL."""
+        self._plan.hooks.before.append(function)
+        return function
+
+    def after_response(self, function: AfterResponse) -> AfterResponse:
+        """Decorate a function that sees what came of each request, before anything is made of it."""
+        self._plan.hooks.after.append(function)
+        return function
+
+    def on_skip(self, function: Callable[[events.PageSettled], None]) -> Callable[[events.PageSettled], None]:
+        """Decorate a function that is told of each URL whose turn had come and that a rule stopped at the door.
+
+        Links that are refused when they are found are not told one by one: `crawlspace export --state skipped`.
+        """
+        self._bus.on(events.PageSettled, _only({"skipped"}, function))
+        return function
+
+    def on_error(self, function: Callable[[events.PageSettled], None]) -> Callable[[events.PageSettled], None]:
+        """Decorate a function that is told of each URL that failed: for now, for good, or while it was processed."""
+        self._bus.on(events.PageSettled, _only({"retry", "dead", "stored"}, function))
+        return function
+
+    # -- what was crawled -----------------------------------------------------------------------------------
+
+    def reparse(self, given: Parser | Router, chosen: Chosen = Chosen()) -> Reparsed:  # noqa: B008 -- frozen
+        """Parse again what the archive has, in this process, as `crawlspace reparse` does; no request is sent.
+
+        URLs in state `stored` are read again first, by this crawl's handlers.
+        """
+        found = as_parser(given)
+        done = Reparsed()
+        plan = replace(self._plan, handler=self._dispatcher())
+        run_loop(lambda: finish_stored(self.directory, plan, plan.clock, done))
+        return reparse(self.directory, self._plan.settings, Order(found, found.name, chosen), done=done)
+
+    def sql(self, query: str, **parameters: str) -> list[dict[str, Any]]:
+        """The answer to a question in SQL, as of `crawlspace sql`: a mapping a row."""
+        with ask(self.directory, self._plan.settings, question(query, None, parameters)) as answer:
+            return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
     def scorer(self, function: Score) -> Score:
         """Decorate the function that says which front class a new URL has, from 0 (first) to 9; None: the usual one.
@@ -104,7 +183,7 @@ class Crawl:
 
     async def run_async(self) -> Result:
         """`run` for programs with an event loop of their own."""
-        plan = replace(self._plan, handler=self._dispatch if self._handlers else None)
+        plan = replace(self._plan, handler=self._dispatcher())
         injected: Injected | None = None
 
         async def drive(crawl: OpenCrawl) -> tuple[Ending, Counts]:
@@ -130,10 +209,21 @@ class Crawl:
             finally:
                 self._loop = None
 
+    def _dispatcher(self) -> Handler | None:
+        return self._dispatch if self._handlers or self._routes else None
+
     def _dispatch(self, page: Page) -> Any:
+        for match, route in self._routes:
+            if match.fits(page):
+                return route(page)
         handler = self._handlers.get(page.label) or self._handlers.get(None)
         return handler(page) if handler is not None else None
 
 
-def _ignore(_event: events.Event) -> None:
-    """Nobody watches."""
+def _only(kinds: set[str], function: Callable[[events.PageSettled], None]) -> events.Watcher:
+    def listen(event: events.Event) -> None:
+        if isinstance(event, events.PageSettled) and event.kind in kinds:
+            function(event)
+
+    listen.__name__ = getattr(function, "__name__", "a listener")
+    return listen

@@ -83,6 +83,33 @@ Event = PageSettled | HostWaits | ScopeWidened | Paused | Resumed | Warned | Tra
 Watcher = Callable[[Event], None]
 
 
+class Bus:
+    """A watcher that passes events on to those who asked for their kind. What they raise is told and stops nothing."""
+
+    def __init__(self) -> None:
+        self._listeners: list[tuple[type | None, Watcher]] = []
+        self._failed: set[Watcher] = set()
+
+    def on(self, kind: type | None, listener: Watcher) -> None:
+        """Pass events of this kind on to `listener`; None: all of them."""
+        self._listeners.append((kind, listener))
+
+    def __call__(self, event: Event) -> None:
+        for kind, listener in self._listeners:
+            if kind is None or isinstance(event, kind):
+                self._pass_on(event, listener)
+
+    def _pass_on(self, event: Event, listener: Watcher) -> None:
+        try:
+            listener(event)
+        except Exception as error:  # whoever listens, the crawl goes on
+            if listener in self._failed:
+                return
+            self._failed.add(listener)
+            name = getattr(listener, "__name__", "a listener")
+            self(Warned(f"{name} raised {type(error).__name__}: {error}; it is not told again"))
+
+
 @unique
 class Ending(StrEnum):
     """Why a run of a crawl ended."""

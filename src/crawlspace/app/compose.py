@@ -31,6 +31,7 @@ from crawlspace.engine.copies import Copies
 from crawlspace.engine.crawl import Allowance, Crawl, CrawlSettings
 from crawlspace.engine.documents import Documents
 from crawlspace.engine.fingerprints import Fingerprinting
+from crawlspace.engine.hooks import HookedFetcher, Hooks
 from crawlspace.engine.intake import Intake, Request
 from crawlspace.engine.page import Handler
 from crawlspace.engine.reading import Reader
@@ -71,6 +72,7 @@ class Plan:
     follow: bool | None = None
     """Whether links are followed; None: as the crawl has it, which a new one does."""
     handler: Handler | None = None
+    hooks: Hooks = field(default_factory=Hooks)
     parsers: Sequence[Parser] = ()
     """Beside those of the settings."""
     score: Score | None = None
@@ -239,7 +241,7 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
     treatment = Treatment.of(settings.host)
     reader = reader_of(crawl)
     run = Run(
-        fetcher=fetcher,
+        fetcher=HookedFetcher(fetcher, plan.hooks, plan.watch) if plan.hooks else fetcher,
         robots=RobotsGate(crawl.frontier, crawl.identity, settings.robots, settings.product(), plan.clock),
         reader=reader,
         basket=_basket(settings, lambda: run),

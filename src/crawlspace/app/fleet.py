@@ -322,9 +322,10 @@ async def driven(crawl: OpenCrawl) -> AsyncIterator[Crawl | Fleet]:
 def require_alone(crawl: OpenCrawl) -> None:
     """Raise `UsageError` when the work cannot be given to other processes."""
     concurrency = crawl.plan.settings.concurrency
-    if crawl.plan.handler is not None or crawl.plan.score is not None:
+    plan = crawl.plan
+    if plan.handler is not None or plan.score is not None or plan.parsers or plan.hooks:
         raise UsageError(
-            f"handlers and scorers run in this process, and {concurrency.workers} workers are asked for",
+            f"handlers and scorers run in this process, so do hooks, and {concurrency.workers} workers are asked for",
             hint="set concurrency.workers to 1, or read the captures when the crawl has ended",
         )
     if concurrency.workers > min(concurrency.total, concurrency.hosts):

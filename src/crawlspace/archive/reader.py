@@ -35,6 +35,16 @@ class Reader:
         """The capture at `pointer`, as it was on the wire; with its request, when that is there and whole."""
         return self.capture(self.stored(pointer))
 
+    def response(self, pointer: Pointer) -> Capture:
+        """The capture at `pointer` without its request, which takes a third less time."""
+        try:
+            found = _capture_at(pointer, next(self._from(pointer), None))
+            return self.capture(Stored(pointer, found))
+        except (BrokenMember, BrokenRecord) as error:
+            raise _unreadable(pointer, error) from None
+        except OSError as error:
+            raise _unusable(pointer.file, error) from error
+
     def facts(self, pointer: Pointer) -> Facts | None:
         """What was made of the capture at `pointer`; None when the archive does not say."""
         return facts_of(self.stored(pointer).metadata)

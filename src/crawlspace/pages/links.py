@@ -217,14 +217,19 @@ class _Reading:
 
     def read(self, nodes: Iterable[LexborNode]) -> None:
         """Take what the elements say, in the order of the page."""
+        found, wants_requisites = self.found, self.limits.requisites
         for node in nodes:
             attributes = node.attributes
             tag = node.tag or ""
             if tag == "a" or tag == "area":
-                self._anchor(attributes)
+                # Most links of a long page are repeats, to its own parts or those of others: they end here.
+                value = attributes["href"] or ""
+                known = found.get(value[: value.index("#")] if "#" in value else value)
+                if known is None or known.nofollow:
+                    self._anchor(attributes)
             elif tag in _READERS:
                 _READERS[tag](self, node, attributes)
-            if self.limits.requisites:
+            if wants_requisites:
                 self._requisites(tag, attributes)
 
     def page(self, charset: str) -> Page:
@@ -252,10 +257,7 @@ class _Reading:
     # -- elements -------------------------------------------------------------------------------------------
 
     def _anchor(self, attributes: Attributes) -> None:
-        value = attributes["href"] or ""
-        if value[:1] == "#" and (itself := self.found.get("")) is not None and not itself.nofollow:
-            return  # most links of a long page lead to its own parts
-        text = _address(value)
+        text = _address(attributes["href"] or "")
         if text is None:
             return
         known = self.found.get(text)

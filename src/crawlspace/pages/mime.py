@@ -10,6 +10,7 @@ Standard, "extract a MIME type".
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from crawlspace.exchange import Headers
@@ -41,9 +42,14 @@ class ContentType(NamedTuple):
 
 def content_type(headers: Headers) -> ContentType:
     """The type that an answer declares."""
-    values = headers.all("content-type")
+    return _content_type(", ".join(headers.all("content-type")))
+
+
+@lru_cache(maxsize=256)
+def _content_type(values: str) -> ContentType:
+    """Asked several times of each answer, and nearly all answers have one of a few."""
     found = ContentType("", "")
-    for value in _LISTED.findall(", ".join(values)):
+    for value in _LISTED.findall(values):
         read = _parse(value)
         if read.essence in ("", "*/*"):
             continue

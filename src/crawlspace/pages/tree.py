@@ -82,9 +82,9 @@ class Tree(NamedTuple):
     """Tags behind the limit were left out."""
 
 
-def parse(body: bytes) -> Tree:
-    """The tree of a page in UTF-8."""
-    if not may_cost_too_much(body):
+def parse(body: bytes, *, bounded: bool = True) -> Tree:
+    """The tree of a page in UTF-8. `bounded=False` is for who can bear a parser that does not end."""
+    if not bounded or not may_cost_too_much(body):
         return Tree(LexborHTMLParser(body))
     flattening = _Flattening()
     flat = _TAG.sub(flattening.tag, _IDLE.sub(b" ", body))

@@ -41,22 +41,25 @@ class Way:
 class Document:
     """One answer, its bytes and what can be read of it."""
 
-    __slots__ = ("_headers", "_read", "_result", "_settings", "_tree", "_way")
+    __slots__ = ("_bounded", "_headers", "_read", "_result", "_settings", "_tree", "_way")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- the answer, how it came, and what was made of it
         self,
         result: FetchResult,
         way: Way = Way(),
         settings: PageSettings = _PLAIN,
         read: ReadPage | None = None,
         tree: Tree | None = None,
+        *,
+        bounded: bool = True,
     ) -> None:
-        """`read` and `tree` are what was made of the answer before."""
+        """`read` and `tree` are what was made of the answer before; `bounded` as in `pages.tree.parse`."""
         self._result = result
         self._way = way
         self._settings = settings
         self._read = read
         self._tree = tree
+        self._bounded = bounded
         self._headers: dict[str, str] | None = None
 
     @property
@@ -202,7 +205,7 @@ class Document:
 
     def _parsed(self) -> Tree:
         if self._tree is None:
-            self._tree = parse(as_utf8(self._result.body, self.charset))
+            self._tree = parse(as_utf8(self._result.body, self.charset), bounded=self._bounded)
         return self._tree
 
     def __repr__(self) -> str:

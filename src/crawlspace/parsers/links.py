@@ -12,7 +12,10 @@ from typing import Any
 from crawlspace.parsers.definition import Match, parser
 from crawlspace.parsers.document import Document
 from crawlspace.parsers.records import PAGE_KEY, Item
-from crawlspace.urls.parser import Parsed, is_http, resolve, without_credentials
+from crawlspace.types import Link, Relation
+from crawlspace.urls.parser import Parsed, resolve, without_credentials
+
+_HTTP = ("http:", "https:")
 
 VERSIONS_LIMIT = 1000
 """Alternate versions of one page that are kept."""
@@ -24,14 +27,16 @@ def links(page: Document) -> Item:
     read = page.declared
     base = resolve(read.base_url)
     found = [
-        {"nofollow": link.nofollow or read.nofollow, "relation": link.relation, "url": target}
+        _link(target, link, nofollow=read.nofollow)
         for link in read.links
         if (target := _target(link.url, base)) is not None
     ]
     versions, twins = alternates(page)
-    data: dict[str, Any] = {"links": found, "noindex": read.noindex}
-    if read.canonical is not None:
-        data["canonical"] = page.resolve(read.canonical)
+    data: dict[str, Any] = {"links": found}
+    if read.noindex:
+        data["noindex"] = True
+    if read.canonical is not None and (canonical := page.resolve(read.canonical)) is not None:
+        data["canonical"] = canonical
     if versions:
         data["alternates"] = versions
     return Item(data, twins=twins)
@@ -41,7 +46,10 @@ def alternates(page: Document) -> tuple[list[dict[str, str]], tuple[str, ...]]:
     """A page's versions in other languages, and the addresses where it is in another form, such as JSON."""
     versions: list[dict[str, str]] = []
     twins: dict[str, None] = {}
-    for node in page.css("link[rel~=alternate i][href]")[:VERSIONS_LIMIT]:
+    if all(link.relation is not Relation.ALTERNATE for link in page.declared.links):
+        return versions, ()
+    head = page.tree.head
+    for node in head.css("link[rel~=alternate i][href]")[:VERSIONS_LIMIT] if head is not None else ():
         attributes = node.attributes
         target = page.resolve(attributes["href"] or "")
         kind = (attributes.get("type") or "").strip().lower()
@@ -54,9 +62,21 @@ def alternates(page: Document) -> tuple[list[dict[str, str]], tuple[str, ...]]:
     return versions, tuple(twins)
 
 
+def _link(target: str, link: Link, *, nofollow: bool) -> dict[str, Any]:
+    """A link; what is usual of it is left out: a hyperlink that may be followed."""
+    found: dict[str, Any] = {"url": target}
+    if link.relation is not Relation.HYPERLINK:
+        found["relation"] = link.relation
+    if nofollow or link.nofollow:
+        found["nofollow"] = True
+    return found
+
+
 def _target(text: str, base: Parsed | None) -> str | None:
     target = resolve(text, base)
-    if target is None or not is_http(target):
+    if target is None:
         return None
     href = target.href
+    if not href.startswith(_HTTP):
+        return None
     return without_credentials(target) if "@" in href else href

@@ -113,12 +113,23 @@ def _each(given: object) -> Iterable[object]:
 
 def _record(given: object, keying: Keying, host: str) -> Record:
     item = given if isinstance(given, Item) else Item(given)
-    values = as_mapping(item.data)
-    data = _encode(values)
+    values, data = _as_json(item.data)
     if len(data) > RECORD_LIMIT:
         raise Unfit(f"a record is {len(data)} bytes as JSON; {RECORD_LIMIT} is the most")
     key = keying.of(values, host) if item.key is None else keying.named(item.key, host)
     return Record(key, sha256(data).hexdigest(), data, item.twins)
+
+
+def _as_json(given: object) -> tuple[dict[str, Any], bytes]:
+    """A record's fields, and their JSON."""
+    if type(given) is dict:
+        try:
+            # Nearly all are such, of plain values: they need not be gone through.
+            return given, _encode(given)
+        except (TypeError, ValueError, RecursionError):
+            pass
+    values = as_mapping(given)
+    return values, _encode(values)
 
 
 def as_mapping(given: object) -> dict[str, Any]:

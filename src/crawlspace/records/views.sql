@@ -106,7 +106,7 @@ WITH found AS (
 targets AS (SELECT url, canonical(url) AS canonical FROM (SELECT DISTINCT link.url AS url FROM found))
 SELECT
   f.id AS source_id, f.source, f.source_canonical, f.link.url AS target, t.canonical AS target_canonical,
-  f.link.relation AS relation, f.link.nofollow AS nofollow
+  coalesce(f.link.relation, 'hyperlink') AS relation, coalesce(f.link.nofollow, false) AS nofollow
 FROM found f JOIN targets t ON t.url = f.link.url;
 
 -- name: declared

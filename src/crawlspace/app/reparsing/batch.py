@@ -5,6 +5,7 @@ All that it needs comes with the job, and all that it gives are lines for the jo
 
 from __future__ import annotations
 
+import resource
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,11 @@ from crawlspace.fetch.replay import result_of
 from crawlspace.parsers import Document, Parsed, Parser, Way
 from crawlspace.records.entries import line_of
 from crawlspace.settings import Settings
+
+SECONDS = 120.0
+"""What a batch may take when its pages are trusted: a thousand times the usual."""
+MEMORY = 4 << 30
+"""Address space of a process that trusts pages, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +58,40 @@ def alone() -> None:
 
 
 def parse_batch(job: Job, tasks: Sequence[Task]) -> Batch:
-    """Parse captures with the job's parser."""
+    """Parse captures with the job's parser, whatever they are."""
     ready = _ready(job)
     return parse_with(ready.parser, ready.archive, job, tasks)
 
 
-def parse_with(parser: Parser, archive: WarcArchive, job: Job, tasks: Sequence[Task]) -> Batch:
+def parse_trusting(job: Job, tasks: Sequence[Task]) -> Batch:
+    """The same, without looking first whether a page was made to take for ever: one that does ends the process.
+
+    Looking costs as much as parsing. Nothing can interrupt the parser but the system: the alarm and the limit of
+    memory are the process's own end, and who started it goes on with `parse_batch`.
+    """
+    ready = _ready(job)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        return parse_with(ready.parser, ready.archive, job, tasks, bounded=False)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def parse_with(
+    parser: Parser, archive: WarcArchive, job: Job, tasks: Sequence[Task], *, bounded: bool = True
+) -> Batch:
     """Parse captures of this archive with this parser."""
     batch = Batch()
     for task in tasks:
         try:
-            result = result_of(archive.open(task.captured.pointer), job.settings.fetch)
+            result = result_of(archive.response(task.captured.pointer), job.settings.fetch)
         except StoreDamaged as error:
             batch.unreadable.append(f"{task.captured.url}: {error.message}")
             continue
-        document = Document(result, Way(task.label, task.meta, task.depth), job.settings.discovery)
+        way = Way(task.label, task.meta, task.depth)
+        document = Document(result, way, job.settings.discovery, bounded=bounded)
         parsed = parser.run(document) or Parsed(parser.name, parser.version)
         batch.lines.append(line_of(task.captured, parsed))
         batch.parsed += 1

@@ -10,7 +10,16 @@ from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any, Protocol
 
-from crawlspace.app.reparsing.batch import Batch, Job, alone, archive_of, crashed, parse_batch, parse_with
+from crawlspace.app.reparsing.batch import (
+    Batch,
+    Job,
+    alone,
+    archive_of,
+    crashed,
+    parse_batch,
+    parse_trusting,
+    parse_with,
+)
 from crawlspace.app.reparsing.selection import Task
 from crawlspace.errors import UsageError
 from crawlspace.parsers import Parser
@@ -56,8 +65,7 @@ class Processes:
             if not broken:
                 return
             for batch in broken:
-                for task in batch:
-                    yield self._one(job, task)
+                yield from self._again(job, batch)
             broken = []
 
     def _until_broken(self, job: Job, waiting: Iterator[list[Task]], broken: list[list[Task]]) -> Iterator[Batch]:
@@ -66,7 +74,7 @@ class Processes:
             running: dict[Future[Batch], list[Task]] = {}
             while True:
                 for batch in islice(waiting, self._count * AHEAD - len(running)):
-                    running[pool.submit(parse_batch, job, batch)] = batch
+                    running[pool.submit(parse_trusting, job, batch)] = batch
                 if not running:
                     return
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -77,12 +85,17 @@ class Processes:
                         return
                     yield future.result()
 
-    def _one(self, job: Job, task: Task) -> Batch:
+    def _again(self, job: Job, tasks: list[Task]) -> Iterator[Batch]:
+        """A batch whose process died: together without trust, and if that fails too one capture after another."""
         with _pool(1) as pool:
             try:
-                return pool.submit(parse_batch, job, [task]).result()
+                yield pool.submit(parse_batch, job, tasks).result()
             except BrokenProcessPool:
-                return Batch([crashed(self._parser, task)], parsed=1, failed=1)
+                if len(tasks) > 1:
+                    for task in tasks:
+                        yield from self._again(job, [task])
+                else:
+                    yield Batch([crashed(self._parser, tasks[0])], parsed=1, failed=1)
 
 
 class Ray:
@@ -128,8 +141,9 @@ def _place(task: Task) -> tuple[str, int]:
 
 
 def _pool(count: int) -> ProcessPoolExecutor:
-    # A process that is made new has no locks and no sockets of ours.
-    context = multiprocessing.get_context("spawn")
+    # Processes come from one that has only loaded what they need: none has locks, threads or sockets of ours.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["crawlspace.app.reparsing.batch", "crawlspace.parsers.links"])
     return ProcessPoolExecutor(count, mp_context=context, initializer=alone)
 
 
