@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import mutants_postgres
 import mutants_store
 import pytest
 
@@ -311,6 +312,13 @@ MUTANTS = (
         "next_at not clamped after a clock jump",
         mutants_store.next_at_not_clamped,
         ("tests/frontier/test_store.py::test_a_clock_that_was_ahead_silences_nobody",),
+    ),
+    Mutant(
+        "one-statement PG lease",
+        mutants_postgres.lease_in_one_statement,
+        (
+            "tests/frontier_postgres/test_interleaving.py::test_urls_that_end_while_hosts_are_looked_for_are_not_given_out",
+        ),
     ),
     Mutant(
         "resolver called twice",
