@@ -163,6 +163,12 @@ def test_a_clock_that_is_set_forth_does_not_make_hosts_go_round(event: int, seed
     assert under([Strike(event, Fault.CLOCK, 3600)], seed).events < 2 * under([], seed).events + 100
 
 
+def test_a_delay_that_was_learned_under_a_lost_lease_is_not_forgotten() -> None:
+    """The rules were known from then on, and the host's clock, which the lost lease took along, was not."""
+    report = simulate(2082)
+    assert not report.violations, str(report)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_crawl_that_failed_does_not_wait_for_room(seed: int) -> None:
     """It ended only when there was room again, and lost its leases meanwhile."""
