@@ -11,11 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow.dataset
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.index import index_table
 from crawlspace.archive.members import deflate
 from crawlspace.archive.record import encode, sha1_name
+from crawlspace.settings import load
 
 Command = Callable[..., Any]
 
@@ -193,6 +197,80 @@ def test_without_an_archive_there_is_nothing_to_index(crawlspace: Command, tmp_p
     (tmp_path / "archive").mkdir()
     assert crawlspace("index", tmp_path).code == 0
     assert (tmp_path / "archive" / "index.cdxj").read_bytes() == b""
+
+
+def table(crawl: Path) -> list[dict[str, Any]]:
+    found = pyarrow.dataset.dataset(crawl / "captures", partitioning="hive").to_table().to_pylist()
+    return sorted(found, key=lambda row: (row["file"], row["offset"]))
+
+
+def test_the_table_of_captures_has_a_row_for_each_line_of_the_index(crawlspace: Command, crawl: Path) -> None:
+    crawlspace("index", crawl)
+    ran = crawlspace("index", crawl, "--table")
+    assert (ran.code, "captures of 1 archive files" in ran.out) == (0, True), ran.err
+    assert [path.name for path in crawl.glob("captures*")] == ["captures"]
+    indexed = [line.facts for line in lines((crawl / "archive" / "index.cdxj").read_bytes())]
+    found = table(crawl)
+    assert sorted((row["url"], row["offset"], row["length"], row["payload_digest"]) for row in found) == sorted(
+        (each["url"], int(each["offset"]), int(each["length"]), each["digest"]) for each in indexed
+    )
+    again = crawlspace("index", crawl, "--table", "--json")
+    assert json.loads(again.out)["captures"] == len(found)
+    assert table(crawl) == found
+
+
+@pytest.mark.parametrize("call", range(1, 12))
+def test_a_kill_while_the_table_is_made_leaves_the_old_or_none_and_the_next_call_the_same_rows(
+    crawlspace: Command, crawl: Path, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before each change of a name, in turn."""
+    crawlspace("index", crawl, "--table")
+    before = table(crawl)
+    calls = 0
+
+    def counted(name: str) -> Callable[..., Any]:
+        real = getattr(Path, name)
+
+        def method(self: Path, *rest: Any, **named: Any) -> Any:
+            nonlocal calls
+            calls += self.is_relative_to(crawl)
+            if calls == call:
+                raise KeyboardInterrupt
+            return real(self, *rest, **named)
+
+        return method
+
+    with monkeypatch.context() as patched:
+        for name in ("rename", "replace", "mkdir", "touch", "unlink"):
+            patched.setattr(Path, name, counted(name))
+        place = CrawlDirectory(crawl)
+        try:
+            index_table(place, load(place.effective, {}))
+        except KeyboardInterrupt:
+            assert not (crawl / "captures").exists() or table(crawl) == before
+        else:
+            assert calls < call
+    assert crawlspace("index", crawl, "--table").code == 0
+    assert table(crawl) == before
+    assert [path.name for path in crawl.glob("captures*")] == ["captures"]
+
+
+def test_the_table_is_not_made_while_the_crawl_runs(crawlspace: Command, crawl: Path) -> None:
+    with CrawlDirectory(crawl).locked():
+        ran = crawlspace("index", crawl, "--table")
+    assert (ran.code, "is in use" in ran.err) == (2, True)
+    both = crawlspace("index", crawl, "--table", "--per-file")
+    assert (both.code, "exclude each other" in both.err) == (2, True)
+
+
+def test_damage_is_told_and_the_rest_is_in_the_table(crawlspace: Command, crawl: Path) -> None:
+    (file,) = (crawl / "archive").glob("*.warc.gz")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.with_name("damaged.warc.gz").write_bytes(data)
+    ran = crawlspace("index", crawl, "--table")
+    assert (ran.code, "damaged.warc.gz" in ran.err) == (7, True)
+    assert {row["file"] for row in table(crawl)} == {file.name, "damaged.warc.gz"}
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pywb") is None, reason="pywb is not installed")

@@ -54,7 +54,7 @@ def facts_of(known: Known) -> Facts:
         generation=url.generation,
         outcome=kind_of(settlement),
         error=evidence.error,
-        detail=evidence.detail,
+        detail=_storable(evidence.detail),
         elapsed_ms=evidence.elapsed_ms,
         detected=detected_type(result.headers, result.body),
         charset=page.charset if page else None,
@@ -64,12 +64,17 @@ def facts_of(known: Known) -> Facts:
         body_size=len(result.body),
         target=settlement.target if isinstance(settlement, WasRedirect | Moved) else None,
         declared=page.canonical if page else None,
-        title=page.title[:TITLE_LIMIT] if page else "",
+        title=_storable(page.title[:TITLE_LIMIT]) if page else "",
         noindex=page.noindex if page else False,
         nofollow=page.nofollow if page else False,
         base=page.base_url if page else None,
         links=_outlinks(page) if page else (),
     )
+
+
+def _storable(text: str) -> str:
+    """Text of errors and pages without halves of characters, which no file can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _outlinks(page: Page) -> tuple[Outlink, ...]:
