@@ -211,23 +211,27 @@ class Line(NamedTuple):
 
 def index_lines(path: Path, done: Imported) -> Iterator[Line]:
     """The lines of an index, CDXJ or CDX. Raises `OSError`."""
-    letters: list[str] = []
     with _opened(path) as file:
         try:
-            for number, line in enumerate(_lines(file, "", path), 1):
-                words = line.split()
-                if not words or words[0].startswith("!"):
-                    continue
-                if words[0] == "CDX":
-                    letters = words[1:]
-                    continue
-                found = _of_letters(words, letters) if letters else _of_json(line)
-                if found is None:
-                    done.lost(f"{path.name}, line {number}: no line of an index")
-                else:
-                    yield found
+            yield from _of_index(_lines(file, "", path), path, done)
         except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
             done.lost(f"{path.name}: it cannot be read further: {error}")
+
+
+def _of_index(lines: Iterable[str], path: Path, done: Imported) -> Iterator[Line]:
+    letters: list[str] = []
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if not words or words[0].startswith("!"):
+            continue
+        if words[0] == "CDX":
+            letters = words[1:]
+            continue
+        found = _of_letters(words, letters) if letters else _of_json(line)
+        if found is None:
+            done.lost(f"{path.name}, line {number}: no line of an index")
+        else:
+            yield found
 
 
 class _Facts(msgspec.Struct):

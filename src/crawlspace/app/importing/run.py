@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +44,8 @@ class _Reached(msgspec.Struct):
     """How far an import is: the files of these sources up to one are done."""
 
     sources: list[str]
-    done: list[str]
+    last: str | None = None
+    """The last file that is done, in the order of the sources."""
     draws: bool = False
     """The crawl had no seeds when the import began: what is imported draws the scope."""
 
@@ -60,18 +61,28 @@ async def import_sources(directory: CrawlDirectory, plan: Plan, paths: Sequence[
     async with open_crawl(directory, plan) as crawl:
         reached = await _reached(crawl, paths)
         await _draw_scope(crawl, ways.widen)
-        await crawl.frontier.note({REACHED: msgspec.json.encode(reached).decode()})
+        await _note(crawl, reached)
         async with adopting(crawl, done, ways.since, draws=reached.draws and not ways.widen) as adopter:
-            for source in wanted:
-                if str(source.path) in reached.done:
-                    done.passed["files that an earlier run has imported"] += 1
-                    continue
-                async with _told(source):
-                    await _Importing(crawl, adopter, ways, done).source(source)
-                reached.done.append(str(source.path))
-                await crawl.frontier.note({REACHED: msgspec.json.encode(reached).decode()})
+            importing = _Importing(crawl, adopter, ways, done)
+            for source in _behind(wanted, reached.last, done):
+                await importing.source(source)
+                reached.last = str(source.path)
+                await _note(crawl, reached)
         await crawl.frontier.note({REACHED: ""})
     return done
+
+
+def _behind(wanted: Sequence[Source], last: str | None, done: Imported) -> Sequence[Source]:
+    """The sources behind the last that was imported before an interruption."""
+    places = [place for place, source in enumerate(wanted, 1) if str(source.path) == last]
+    first = places[-1] if places else 0
+    if first:
+        done.passed["files that an earlier run has imported"] += first
+    return wanted[first:]
+
+
+async def _note(crawl: OpenCrawl, reached: _Reached) -> None:
+    await crawl.frontier.note({REACHED: msgspec.json.encode(reached).decode()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,11 @@ class _Importing:
     done: Imported
 
     async def source(self, source: Source) -> None:
+        """Take in a source; returns when that is durable."""
+        with _told(source):
+            await self._source(source)
+
+    async def _source(self, source: Source) -> None:
         match source.kind:
             case Kind.WARC:
                 await self._archive(source.path)
@@ -152,11 +168,11 @@ async def _reached(crawl: OpenCrawl, paths: Sequence[Path]) -> _Reached:
         reached = msgspec.json.decode(kept, type=_Reached)
         if reached.sources == names:
             return reached
-    return _Reached(names, [], draws="scope" not in notes)
+    return _Reached(names, draws="scope" not in notes)
 
 
-@asynccontextmanager
-async def _told(source: Source) -> AsyncIterator[None]:
+@contextmanager
+def _told(source: Source) -> Iterator[None]:
     """Errors of the disk in words."""
     try:
         yield
