@@ -17,7 +17,7 @@ from crawlspace.app.raw import disk_of, read_archive
 from crawlspace.app.store import Store, open_store, put_right
 from crawlspace.archive import zstd
 from crawlspace.archive.disk import Disk, Unreachable
-from crawlspace.archive.joins import MARK, Joins, join, list_name
+from crawlspace.archive.joins import LIST, MARK, Joins, join, list_name
 from crawlspace.archive.tape import BrokenMember
 from crawlspace.clock import Clock
 from crawlspace.errors import ArchiveAway, CrawlDirError, DiskFull
@@ -99,9 +99,10 @@ class Compacter:
         if interrupted:
             await store.relocate(interrupted)
         self._remove(disk, dead)
-        for name in dead:
-            if MARK in name and list_name(name) in names:
-                disk.remove(archive / list_name(name))
+        finished = {list_name(whole.name) for whole in joins.wholes()}
+        for name in names:
+            if name.endswith(LIST) and name not in finished:
+                disk.remove(archive / name)
 
     def _groups(self, disk: Disk, names: Sequence[str]) -> Iterator[list[str]]:
         """Files to be joined: neighbours that fit into one, are packed alike, and are not large already."""
