@@ -114,7 +114,7 @@ class Checker:
         self._clock_set_at = self._now()
         self.manners.slack += abs(seconds)
         if seconds > 0:
-            self.manners.leaped_at = self._now()
+            self.manners.clock_leaps(self._now())
 
     def fetch_begins(self, worker: Worker, url: str) -> None:
         """A request leaves."""

@@ -43,6 +43,8 @@ class _Seen:
     rules: list[Rules] = field(default_factory=list)
     waits: dict[str, float] = field(default_factory=dict)
     """Until when each worker was asked to wait; under the empty name what the store has learned of it."""
+    asked_at: float = -1.0
+    """When it last asked anybody to wait."""
     crawl_delay: float = 0.0
     """In force once the store holds the rules."""
 
@@ -91,8 +93,16 @@ class Manners:
         if answer.wait and seen.last_start > self.leaped_at:
             granted = min(answer.wait, self._settings.host.retry_after_max)
             seen.waits[who] = max(seen.waits.get(who, 0.0), at + granted)
+            seen.asked_at = at
         if url.endswith("/robots.txt"):
             seen.rules.append(Rules(at, answer.status >= 500 or answer.status == 0))
+
+    def clock_leaps(self, at: float) -> None:
+        """The wall clock is set forth; whoever reads an answer at this very moment reads both clocks."""
+        self.leaped_at = at
+        for seen in self._seen.values():
+            if seen.asked_at == at:
+                seen.waits.clear()
 
     def rules_are_kept(self, origin: str) -> None:
         """The store holds what an origin's robots.txt said."""
