@@ -232,6 +232,8 @@ def test_what_was_seen_lately_can_be_asked() -> None:
     for sighting in slashes(1):
         learning.see(sighting)
     assert learning.known("http://a.test/0") == page("/0", 0)
+    assert learning.candidate(SLASH) in learning.candidates()
+    assert learning.candidate(HostRule(RuleKind.CASE, "a.test")) is None
     assert learning.known("http://a.test/1") is None
     assert learning.known("http://b.test/") is None
     assert list(learning.pages_of("a.test")) == [page("/0/", 0), page("/0", 0)]

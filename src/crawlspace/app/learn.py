@@ -19,7 +19,7 @@ from crawlspace.errors import UsageError
 from crawlspace.events import Ending
 from crawlspace.frontier.sqlite.rekey import UNFINISHED, Progress, decoded
 from crawlspace.frontier.sqlite.store import SqliteFrontier
-from crawlspace.policy.evidence import IN_EFFECT, KnownRule, LearningSettings, Lesson, RuleState
+from crawlspace.policy.evidence import IN_EFFECT, KnownRule, Lesson, RuleState
 from crawlspace.policy.learning import Sighting
 from crawlspace.ports import Learned
 from crawlspace.settings import Settings
@@ -60,7 +60,7 @@ async def take_effect(place: CrawlDirectory, plan: Plan) -> bool:
     Also goes on with a re-keying to these rules that was cut short.
     """
     if not place.database.exists():
-        _require_alone(place, plan.settings.learning)
+        _require_alone(place, plan)
         return False
     frontier = await SqliteFrontier.open(place.database, plan.settings.frontier(), plan.clock)
     try:
@@ -106,8 +106,8 @@ async def _call_applied(store: Learned, holds: Sequence[HostRule]) -> None:
         await store.learn(lessons)
 
 
-def _require_alone(place: CrawlDirectory, settings: LearningSettings) -> None:
-    if settings.mode == "apply" and place.shared.exists():
+def _require_alone(place: CrawlDirectory, plan: Plan) -> None:
+    if plan.settings.learning.mode == "apply" and (place.shared.exists() or plan.frontier is not None):
         raise UsageError(
             "learned rules cannot be applied to a crawl whose frontier is shared: it cannot be re-keyed",
             hint="learning.mode=suggest shows the same rules: write those you want into the settings of a new crawl",

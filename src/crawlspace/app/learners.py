@@ -52,7 +52,8 @@ async def learning(lessons: Lessons, committer: Committer, run: Run, loop: Crawl
     committer.settled = learner.settled
     if questions.checks:
         run.reader.see_page = questions.see_page
-    if lessons.rests:
+    # A run that may only take so long does not begin again.
+    if lessons.rests and lessons.settings.budget.seconds is None:
         learner.ready = partial(loop.stop, Ending.LEARNED)
         learner.recall(lessons.remembered)
     yield learner

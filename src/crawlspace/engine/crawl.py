@@ -20,6 +20,8 @@ from crawlspace.engine.sweep import Sweeper
 from crawlspace.engine.visit import Run, Visit
 from crawlspace.errors import DiskFull
 from crawlspace.events import Ending
+from crawlspace.policy.pace import HostSettings
+from crawlspace.policy.priority import AT_ONCE, Order
 from crawlspace.ports import Frontier
 from crawlspace.states import UrlState
 from crawlspace.types import Wish
@@ -75,6 +77,13 @@ class Allowance:
     bytes: int | None = None
 
 
+def urls_per_visit(order: Order, host: HostSettings) -> int:
+    """How many of a host's URLs are leased together: where order counts, no more than are asked for at once."""
+    if order not in AT_ONCE:
+        return URLS_PER_HOST
+    return max([host.concurrency, *(rule.concurrency or 0 for rule in host.rules)])
+
+
 @dataclass(frozen=True, slots=True)
 class CrawlSettings:
     """What the loop needs to know; made from the parts' own settings."""
@@ -84,6 +93,8 @@ class CrawlSettings:
     worker: int = 0
     allowance: Allowance | None = None
     """None: what earlier runs left of the budgets is for this process alone."""
+    urls_per_visit: int = URLS_PER_HOST
+    """URLs that a host is visited for at once, at most."""
 
 
 class Crawl:
@@ -118,7 +129,7 @@ class Crawl:
 
     def stop(self, ending: Ending = Ending.INTERRUPTED) -> None:
         """Start nothing new, finish what is under way, and end. May be called again."""
-        if self._ending is None:
+        if self._ending in (None, Ending.LEARNED):
             self._ending = ending
         self._run.stopping = True
         self._committer.space.stopping = True
@@ -190,7 +201,7 @@ class Crawl:
         room = self._settings.concurrency.hosts - len(self._visits)
         if room <= 0:
             return 0
-        urls = URLS_PER_HOST
+        urls = self._settings.urls_per_visit
         if self._run.pages_left is not None:
             urls = max(1, min(urls, self._run.pages_left))
         asked = self._run.clock.monotonic()
