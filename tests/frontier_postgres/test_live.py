@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from crawlspace.app.compose import OpenCrawl, Plan, open_crawl
 from crawlspace.app.control import ask
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.clock import SystemClock
 from crawlspace.engine.crawl import Crawl
 from crawlspace.engine.intake import Request
-from crawlspace.frontier.postgres import Place
+from crawlspace.frontier.postgres import Place, PostgresFrontier
 from crawlspace.policy.commands import Command, Ignore, Inject, Pause, Resume, Seed
 from crawlspace.settings import convert, nested
 
@@ -127,3 +129,43 @@ def test_what_is_asked_of_one_worker_reaches_the_other(port: int, place: Place, 
                 await asyncio.gather(*running)
 
     asyncio.run(main())
+
+
+class Skewed(SystemClock):
+    """A clock that is wrong by a span."""
+
+    def __init__(self, wrong_by_ms: int) -> None:
+        self._wrong_by_ms = wrong_by_ms
+
+    def now(self) -> int:
+        return super().now() + self._wrong_by_ms
+
+
+@pytest.mark.parametrize("hours", [-3, 3])
+def test_a_worker_with_a_wrong_clock_neither_spins_nor_oversleeps(
+    port: int, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    asked: list[int | None] = []
+    due_in = PostgresFrontier.due_in
+
+    async def noted(self: PostgresFrontier, now: int | None = None) -> int | None:
+        asked.append(await due_in(self, now))
+        return asked[-1]
+
+    monkeypatch.setattr(PostgresFrontier, "due_in", noted)
+
+    async def main() -> float:
+        made = plan(port, place, joins=False)
+        made.clock = Skewed(hours * 3_600_000)
+        made.settings = replace(made.settings, host=replace(made.settings.host, delay=0.15))
+        async with open_crawl(CrawlDirectory(tmp_path / "wrong"), made) as opened:
+            await opened.inject([Request("http://a.one.test/")])
+            async with opened.engine() as crawl:
+                began = time.monotonic()
+                crawl._run.pages_left = 12
+                await crawl.run()
+                return time.monotonic() - began
+
+    took = asyncio.run(main())
+    assert took < SOON, "a page each 0.15 seconds"
+    assert len(asked) < 100, "no more often than something happened, and once a second"

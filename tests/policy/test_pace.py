@@ -359,6 +359,11 @@ def test_the_first_rule_that_fits_a_hosts_name_counts(host: str, delay: float, c
         assert (treatment.host(host).delay, treatment.host(host).concurrency) == (delay, concurrency)
 
 
+def test_a_rule_may_set_how_far_chance_lengthens_the_delay() -> None:
+    treatment = Treatment.of(HostSettings(jitter=0.2, rules=(HostRule(host="a", jitter=0), HostRule(host="b"))))
+    assert [treatment.host(name).jitter for name in ("a.test", "b.test", "c.x")] == [0, 0.2, 0.2]
+
+
 def test_without_rules_all_hosts_are_treated_alike() -> None:
     assert Treatment.of(SETTINGS).host("a.test") is SETTINGS
 

@@ -14,6 +14,7 @@ from crawlspace.policy.priority import (
     FRESH_MS,
     STALE_MS,
     Candidate,
+    Found,
     Order,
     PriorityRule,
     PrioritySettings,
@@ -63,26 +64,27 @@ def test_a_sitemap_yields_to_links_near_a_seed_in_breadth_first_order(order: Ord
 
 @given(st.sampled_from(Order), st.integers(0, 10**6), st.sampled_from(Relation))
 def test_every_class_is_one_of_nine_and_order_never_turns(order: Order, depth: int, relation: Relation) -> None:
-    """One link further is never before in breadth-first order, never after in depth-first order."""
+    """One link further is never before but in depth-first order, and there never after."""
     settings = PrioritySettings(order=order)
     here, further = (front_class(settings, at, relation) for at in (depth, depth + 1))
     assert 1 <= here <= 9
-    assert {Order.BREADTH: here <= further, Order.DEPTH: here >= further, Order.ARRIVAL: here == further}[order]
+    right = {Order.DEPTH: here >= further, Order.ARRIVAL: here == further}
+    assert right.get(order, here <= further)
 
 
 @pytest.mark.parametrize(
     ("priority", "age", "classes"),
     [
-        (None, None, [5, 8, 5]),
-        (0.5, FRESH_MS + 1, [5, 8, 5]),
-        (0.8, None, [4, 7, 5]),
-        (None, FRESH_MS, [4, 7, 5]),
-        (1.0, 0, [4, 7, 5]),
-        (0.2, None, [6, 9, 5]),
-        (None, STALE_MS + 1, [6, 9, 5]),
-        (0.0, STALE_MS + 1, [6, 9, 5]),
-        (0.9, STALE_MS + 1, [5, 8, 5]),
-        (None, -1, [5, 8, 5]),
+        (None, None, [5, 8, 5, 4]),
+        (0.5, FRESH_MS + 1, [5, 8, 5, 4]),
+        (0.8, None, [4, 7, 5, 2]),
+        (None, FRESH_MS, [4, 7, 5, 2]),
+        (1.0, 0, [4, 7, 5, 2]),
+        (0.2, None, [6, 9, 5, 6]),
+        (None, STALE_MS + 1, [6, 9, 5, 6]),
+        (0.0, STALE_MS + 1, [6, 9, 5, 6]),
+        (0.9, STALE_MS + 1, [5, 8, 5, 4]),
+        (None, -1, [5, 8, 5, 4]),
     ],
 )
 def test_what_a_sitemap_says_of_a_page_moves_it_by_one_class(
@@ -111,7 +113,7 @@ def ranked(
         rules=tuple(PriorityRule(pattern=pattern, front_class=number) for pattern, number in rules)
     )
     address = Address(url, url, "a.test", bytes(16))
-    return Ranking.of(settings, score).front_class(address, 3, relation, 4)
+    return Ranking.of(settings, score).front_class(address, Found(3, relation), 4)
 
 
 @pytest.mark.parametrize(
@@ -156,6 +158,43 @@ def test_a_function_that_answers_no_class_is_told_so(answer: Any) -> None:
 def test_a_rule_that_cannot_be_read_is_named() -> None:
     with pytest.raises(ConfigError, match=r"priority\.rules, rule 2"):
         ranked("http://a.test/x", ("fine", 1), ("(", 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "front_class"),
+    [("", 4), ("Buy it now", 2), ("buy", 2), ("Imprint", 9), ("buy the imprint", 7), ("cheap and buy", 1)],
+)
+def test_rules_on_the_words_of_a_link_add_up(text: str, front_class: int) -> None:
+    rules = [
+        {"text": "(?i)buy", "shift": -2},
+        {"text": "(?i)imprint", "shift": 5},
+        {"text": "cheap", "pattern": "/x", "shift": -1},
+        {"text": "cheap", "pattern": "/y", "shift": 9},
+    ]
+    ranking = Ranking.of(msgspec.convert({"rules": rules}, PrioritySettings))
+    address = Address("http://a.test/x", "http://a.test/x", "a.test", bytes(16))
+    assert ranking.front_class(address, Found(3, Relation.HYPERLINK, text), 4) == front_class
+
+
+def test_a_shift_moves_the_class_that_a_rule_names_and_never_beyond_the_last() -> None:
+    rules = [{"pattern": "x", "class": 8}, {"text": "now", "shift": 3}, {"pattern": "x", "class": 1}]
+    settings = msgspec.convert({"rules": rules}, PrioritySettings)
+    assert settings.reads_text
+    assert not PrioritySettings().reads_text
+    address = Address("http://a.test/x", "http://a.test/x", "a.test", bytes(16))
+    assert Ranking.of(settings).front_class(address, Found(1, Relation.HYPERLINK, "now"), 4) == 9
+
+
+@pytest.mark.parametrize("rule", [{"class": 1}, {"pattern": "x"}, {"text": "x", "class": 1, "shift": 1}])
+def test_a_rule_says_of_which_urls_and_what(rule: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError, match="a rule needs"):
+        msgspec.convert(rule, PriorityRule)
+
+
+def test_the_best_come_first_and_depth_counts_little() -> None:
+    best = PrioritySettings(order=Order.BEST)
+    assert [front_class(best, depth, Relation.HYPERLINK) for depth in (0, 1, 2, 7, 8)] == [4, 4, 5, 5, 6]
+    assert [announced_class(best, 2, praise, None) for praise in (0.0, 0.5, 1.0)] == [7, 5, 3]
 
 
 def test_a_rule_is_written_with_the_word_class() -> None:

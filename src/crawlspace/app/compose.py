@@ -28,7 +28,7 @@ from crawlspace.clock import Clock, SystemClock
 from crawlspace.engine.commit import REMOTE, Basket, Committer
 from crawlspace.engine.control import Controller, read_ignored
 from crawlspace.engine.copies import Copies
-from crawlspace.engine.crawl import Allowance, Crawl, CrawlSettings
+from crawlspace.engine.crawl import Allowance, Crawl, CrawlSettings, urls_per_visit
 from crawlspace.engine.documents import Documents
 from crawlspace.engine.fingerprints import Fingerprinting
 from crawlspace.engine.hooks import HookedFetcher, Hooks
@@ -192,7 +192,8 @@ class OpenCrawl:
         run.held = controller.held
         member = self.plan.member
         allowance = None if member is None else member.allowance
-        loop_settings = CrawlSettings(settings.concurrency, settings.budget, self.worker, allowance)
+        urls = urls_per_visit(settings.priority.order, settings.host)
+        loop_settings = CrawlSettings(settings.concurrency, settings.budget, self.worker, allowance, urls)
         try:
             async with recorded(self.directory, settings, run.reader.parsers) as records:
                 committer.records = records
@@ -208,7 +209,8 @@ class OpenCrawl:
 def reader_of(crawl: OpenCrawl) -> Reader:
     """What reads the answers of a crawl."""
     plan, settings = crawl.plan, crawl.plan.settings
-    pages = msgspec.structs.replace(settings.discovery, product=settings.product())
+    context = settings.discovery.context or settings.priority.reads_text
+    pages = msgspec.structs.replace(settings.discovery, product=settings.product(), context=context)
     return Reader(
         intake=crawl.intake,
         ledger=crawl.frontier,

@@ -17,7 +17,7 @@ import msgspec
 from crawlspace.engine.recent import REFUSED, Recent
 from crawlspace.errors import UsageError
 from crawlspace.pages.links import Page
-from crawlspace.policy.priority import PrioritySettings, Ranking, Score, front_class
+from crawlspace.policy.priority import Found, PrioritySettings, Ranking, Score, front_class
 from crawlspace.policy.scope import BELONGINGS, Scope
 from crawlspace.policy.traps import LEADING, Alarm, TrapWatch, shape_of
 from crawlspace.ports import Ledger
@@ -95,6 +95,8 @@ class Way(NamedTuple):
     """The page that gave it asks that none of its links be followed."""
     modified: int | None = None
     """When it was changed last, as whoever names it has it."""
+    text: str = ""
+    """The words of the link, where they are read."""
 
 
 @dataclass(slots=True)
@@ -160,7 +162,7 @@ class Intake:
                 Claim(
                     address=address,
                     front_class=self._ranking.front_class(
-                        address, 0, Relation.SEED, front_class(self.priority, 0, Relation.SEED)
+                        address, Found(0, Relation.SEED), front_class(self.priority, 0, Relation.SEED)
                     ),
                     relation=Relation.SEED,
                     label=request.label,
@@ -189,8 +191,11 @@ class Intake:
         """Claims for the links of a page, resolved already or not; those held by the recent set are left out."""
         barred = page.nofollow and self.obey_meta
         claims: list[Claim] = []
+        words = {link: each.text for link, each in zip(page.links, page.contexts, strict=False)}
         for link, address in self.resolved(page, source) if resolved is None else resolved:
-            way = self._way(source, link.relation)._replace(nofollow=link.nofollow or page.nofollow, barred=barred)
+            way = self._way(source, link.relation)._replace(
+                nofollow=link.nofollow or page.nofollow, barred=barred, text=words.get(link, "")
+            )
             claim = self.found(address, way)
             if claim is not None:
                 claims.append(claim)
@@ -275,7 +280,7 @@ class Intake:
 
     def found(self, address: Address, way: Way) -> Claim | None:
         """The claim for an address that was found this way; None when the recent set holds it."""
-        best = self._ranking.front_class(address, way.depth, way.relation, way.front_class)
+        best = self._ranking.front_class(address, Found(way.depth, way.relation, way.text), way.front_class)
         if way.modified is None and self.recent.holds(address.key, best, way.depth):
             return None
         refusal = self.scope.judge(address, depth=way.depth, hops=0, relation=way.relation, nofollow=way.nofollow)

@@ -53,6 +53,7 @@ class HostRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ]
     delay: _Delay | None = None
     concurrency: _Concurrency | None = None
+    jitter: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
 class HostSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -75,7 +76,8 @@ class HostSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     rules: Annotated[
         tuple[HostRule, ...],
         Meta(
-            description="Tables with `host`, and `delay` or `concurrency` for the hosts that fit; the first counts."
+            description="Tables with `host`, and `delay`, `concurrency` or `jitter` for the hosts that fit; the first "
+            "counts. For a limit on all hosts that fit together see `group.rules`."
         ),
     ] = ()
     delay_max: Annotated[
@@ -137,6 +139,7 @@ class Treatment:
                     self.settings,
                     delay=self.settings.delay if rule.delay is None else rule.delay,
                     concurrency=rule.concurrency or self.settings.concurrency,
+                    jitter=self.settings.jitter if rule.jitter is None else rule.jitter,
                 )
         return self.settings
 
