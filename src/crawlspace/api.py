@@ -14,7 +14,7 @@ crawl.run()
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -22,6 +22,7 @@ from typing import Any, TypeVar, cast
 from crawlspace import events
 from crawlspace.app.compose import Injected, OpenCrawl, Plan
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.export import Exported, export_to
 from crawlspace.app.fleet import Fleet, driven
 from crawlspace.app.learn import run_learning
 from crawlspace.app.loop import run_loop
@@ -34,6 +35,7 @@ from crawlspace.engine.intake import Request
 from crawlspace.engine.page import Handler, Page
 from crawlspace.errors import UsageError
 from crawlspace.events import Ending
+from crawlspace.exports.pipeline import Stage
 from crawlspace.parsers import Match, Parser, Router, as_parser, parser
 from crawlspace.policy.priority import Score
 from crawlspace.settings import load
@@ -166,6 +168,17 @@ class Crawl:
         """The answer to a question in SQL, as of `crawlspace sql`: a mapping a row."""
         with ask(self.directory, self._plan.settings, question(query, None, parameters)) as answer:
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+
+    def export(
+        self, target: str | Path, what: str | None = None, *, pipeline: Sequence[Stage] = (), **options: Any
+    ) -> Exported:
+        """Write what the crawl knows to a file, or to `s3://bucket/name`, in the format of its suffix.
+
+        `what` and the options are those of `crawlspace export`: `format`, `states`, `host`, `parser`, `unique`,
+        `base`, `guard` (off for raw CSV) and `force`. Rows go through the stages of `pipeline`, which may change or
+        drop them.
+        """
+        return export_to(self.directory, str(target), what, {**options, "stages": pipeline})
 
     def scorer(self, function: Score) -> Score:
         """Decorate the function that says which front class a new URL has, from 0 (first) to 9; None: the usual one.

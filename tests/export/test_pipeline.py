@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
+from crawlspace import Crawl
 from crawlspace.errors import UsageError
 from crawlspace.exports.pipeline import OTHER, REASONS_KEPT, Drop, Item, Pipeline, StageFailed
 
@@ -193,3 +194,20 @@ def test_a_stage_that_fails_closes_those_that_were_opened() -> None:
     with pytest.raises(StageFailed, match="KeyError"), Pipeline([Opened()]) as pipeline:
         pipeline.run({})
     assert closed == ["closed"]
+
+
+def test_the_same_from_python(crawl: Path, tmp_path: Path) -> None:
+    def named(item: Item) -> Item | Drop:
+        return {"u": item["url"]} if item["mime"] else Drop("no type")
+
+    made = Crawl(crawl)
+    target = tmp_path / "out.jsonl.gz"
+    done = made.export(target, pipeline=[named], states=["done"], host="a.test")
+    assert (done.rows, done.dropped.total()) == (2, 0)
+    assert target.exists()
+    with pytest.raises(UsageError, match="is there already"):
+        made.export(target)
+    assert made.export(tmp_path / "out.txt", "captures").rows > 2
+    for options in ({"what": "dreams"}, {"states": ["lost"]}, {"format": "xls"}, {"colour": "red"}):
+        with pytest.raises(UsageError):
+            made.export(tmp_path / "new.csv", **options)

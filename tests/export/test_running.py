@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import sqlite3
 import subprocess
 import sys
 import tracemalloc
@@ -124,11 +125,18 @@ def test_memory_does_not_grow_with_the_number_of_urls(tmp_path: Path) -> None:
     assert peaks[1] < 1.3 * peaks[0] + 100_000
 
 
-def test_a_killed_export_leaves_no_half_file_under_its_name(tmp_path: Path) -> None:
-    place = filled(tmp_path / "crawl", 30_000)
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> CrawlDirectory:
+    """A crawl whose export takes long enough to be killed."""
+    return filled(tmp_path_factory.mktemp("large") / "crawl", 30_000)
+
+
+@pytest.mark.parametrize("name", ["urls.jsonl", "urls.sqlite"])
+def test_a_killed_export_leaves_no_half_file_under_its_name(large: CrawlDirectory, tmp_path: Path, name: str) -> None:
+    place = large
     folder = tmp_path / "out"
     folder.mkdir()
-    target = folder / "urls.jsonl"
+    target = folder / name
     command = [sys.executable, "-m", "crawlspace", "export", str(place.path), "-o", str(target)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         deadline = monotonic() + PATIENCE_SECONDS
@@ -141,7 +149,11 @@ def test_a_killed_export_leaves_no_half_file_under_its_name(tmp_path: Path) -> N
     assert partial.name.endswith(".partial")
     ran = subprocess.run(command, capture_output=True, check=False, timeout=60)
     assert ran.returncode == 0, ran.stderr
-    assert target.read_bytes().count(b"\n") == 30_000
+    if name.endswith(".sqlite"):
+        with closing(sqlite3.connect(target)) as database:
+            assert database.execute("SELECT count(DISTINCT url) FROM urls").fetchone() == (30_000,)
+    else:
+        assert target.read_bytes().count(b"\n") == 30_000
 
 
 @pytest.fixture

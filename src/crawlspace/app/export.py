@@ -7,9 +7,11 @@ it. Rows may go through a pipeline on their way; what that drops is counted by r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
+from typing import Any, TypeVar
 
 from crawlspace import __version__
 from crawlspace.app.directory import CrawlDirectory
@@ -21,17 +23,20 @@ from crawlspace.app.exporting.sitemaps import write_sitemap
 from crawlspace.app.exporting.sources import Sources
 from crawlspace.app.exporting.tabling import write_table
 from crawlspace.app.exporting.wanted import Exported, Format, Wanted, What, format_of, usual
-from crawlspace.app.output import Target, directory_of
+from crawlspace.app.output import Target, directory_of, reached
 from crawlspace.archive.runs import Runs
 from crawlspace.clock import SystemClock
 from crawlspace.errors import UsageError
 from crawlspace.exports.graphml import graphml
 from crawlspace.exports.tables import Row
 from crawlspace.frontier.sqlite.export import open_snapshot
-from crawlspace.settings import Settings
+from crawlspace.settings import Settings, load
+from crawlspace.states import UrlState
 from crawlspace.types import Story
 
-__all__ = ["COLUMNS", "Exported", "Format", "Wanted", "What", "export", "format_of", "usual"]
+__all__ = ["COLUMNS", "Exported", "Format", "Wanted", "What", "export", "export_to", "format_of", "usual"]
+
+Chosen = TypeVar("Chosen", bound=StrEnum)
 
 SOFTWARE = f"crawlspace/{__version__}"
 
@@ -62,6 +67,43 @@ def export(
         with _chosen(stories, wanted, directory, settings) as chosen:
             exporting.write(chosen, Target(target, force))
     return exporting.done
+
+
+def export_to(directory: CrawlDirectory, target: str, what: str | None, options: Mapping[str, Any]) -> Exported:
+    """Export to a path or to `s3://bucket/name`; `options` are the fields of `Wanted`, by their names, and `force`.
+
+    Words may stand for formats, rows and states. Raises `UsageError` for what is none, and as `export` does.
+    """
+    wanted = dict(options)
+    force = bool(wanted.pop("force", False))
+    form = _word(Format, wanted.pop("format", None)) or format_of(Path(target))
+    states = frozenset(_state(each) for each in wanted.pop("states", None) or UrlState)
+    try:
+        order = Wanted(format=form, what=_word(What, what) or usual(form), states=states, **wanted)
+    except TypeError as error:
+        raise UsageError(f"export has no such option: {error}") from None
+    directory.require()
+    with reached(target, force=force) as goal:
+        return export(directory, load(directory.effective, {}), order, goal.path, force=goal.force)
+
+
+def _word(kind: type[Chosen], text: str | None) -> Chosen | None:
+    if text is None:
+        return None
+    try:
+        return kind(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is none of {', '.join(kind)}") from None
+
+
+def _state(each: UrlState | str) -> UrlState:
+    if isinstance(each, UrlState):
+        return each
+    try:
+        return UrlState[each.upper()]
+    except KeyError:
+        known = ", ".join(state.name.lower() for state in UrlState)
+        raise UsageError(f"{each!r} is none of {known}") from None
 
 
 @contextmanager
