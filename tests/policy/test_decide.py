@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlspace.policy.decide import Case, Ending, decide, robots_refusal, widens_scope
+from crawlspace.policy.decide import Case, Ending, decide, missing, robots_refusal, widens_scope
 from crawlspace.policy.outcome import Kind, Outcome
 from crawlspace.policy.retry import RetrySettings
 from crawlspace.types import (
@@ -161,3 +161,12 @@ def test_every_case_has_exactly_one_settlement(
             assert outcome.kind is Kind.SUCCESS or outcome.partial
         case WasRedirect() | Moved():
             assert outcome.kind is Kind.REDIRECT
+
+
+def test_a_page_that_is_not_there_is_a_dead_letter_with_its_capture() -> None:
+    done = ending(GOOD)
+    assert isinstance(done, Finished)
+    died = missing(done, "it says so itself")
+    assert isinstance(died, Died)
+    assert died.evidence == replace(done.evidence, error="soft_404", detail="it says so itself")
+    assert (died.token, died.hid, died.url) == (done.token, done.hid, done.url)

@@ -6,7 +6,24 @@ import hashlib
 
 import pytest
 
-from crawlspace.policy.traps import COMBINATIONS, HOSTS, MONTHS, PATHS, Alarm, Trap, TrapWatch
+from crawlspace.policy.patterns import Patterns
+from crawlspace.policy.traps import (
+    COMBINATIONS,
+    HOSTS,
+    MONTHS,
+    PATHS,
+    SHAPE_LIMIT,
+    Alarm,
+    Said,
+    Trap,
+    TrapSettings,
+    TrapWatch,
+    Tread,
+    after,
+    scope_rule,
+    shape_of,
+    tread,
+)
 from crawlspace.types import Address
 
 
@@ -90,3 +107,82 @@ def test_only_so_many_hosts_are_watched() -> None:
     for number in range(2 * HOSTS):
         assert alarms(watch, ["/2024/01"], f"h{number}.test") == []
     assert len(watch._hosts) == HOSTS
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "shape"),
+    [
+        ("http://a.test/", "/"),
+        ("http://a.test/month/2026/01", "/month/{n}/{n}"),
+        ("http://a.test/p/item-17.html", "/p/item-{n}.html"),
+        ("http://a.test/list?size=small&colour=blue&size=tiny", "/list?colour&size"),
+        ("http://a.test/s/1f3870be274f6c49b3e31a0c6728957f/cart", "/s/{id}/cart"),
+        ("http://a.test/s/0b9f2c1e-77aa/x", "/s/{id}/x"),
+        ("http://a.test/(S(lit3py55t21z5v55vlm25s55))/x", "/{id}/x"),
+        ("http://a.test/" + "w" * 41, "/{id}"),
+        ("http://a.test/1/2/3/4/5/6/7/8/9/10", "/{n}/{n}/{n}/{n}/{n}/{n}/{n}/{n}/…"),
+        ("http://a.test/b%C3%BCcher-7", "/b%C3%BCcher-{n}"),
+        ("http://a.test/?", "/?"),
+        ("http://a.test/defaced/facade", "/defaced/facade"),
+    ],
+)
+def test_a_shape_is_an_address_without_numbers_ids_and_values(url: str, shape: str) -> None:
+    assert shape_of(url) == shape
+
+
+def test_a_shape_has_bounds() -> None:
+    assert len(shape_of("http://a.test/" + "/".join(["word" * 9] * 8))) <= SHAPE_LIMIT
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.test/month/2026/01",
+        "http://a.test/list?colour=blue&size=tiny",
+        "http://a.test/room?visit=1f3870be274f6c49b3e31a0c6728957f",
+        "http://a.test/1/2/3/4/5/6/7/8/9/10",
+        "http://a.test/s/1f3870be274f6c49b3e31a0c6728957f/cart",
+        "http://a.test/p2/?x7=3",
+    ],
+)
+def test_the_rule_for_a_shape_fits_it_and_nothing_beside(url: str) -> None:
+    """It is ready for `scope.exclude`: what it says is read by the same engine."""
+    rule = Patterns.of([scope_rule("a.test", shape_of(url))], "scope.exclude")
+    assert rule.match(url)
+    assert rule.match(url.replace("http:", "https:"))
+    beside = ("", "monthly/2026/01/x", "listing", "room", "p2/")
+    for other in [url.replace("a.test", "b.a.test"), *(f"http://a.test/{path}" for path in beside)]:
+        assert not rule.match(other), other
+
+
+@pytest.mark.parametrize(
+    ("said", "run"),
+    [
+        (Said(new=False, length=300, into=1, elsewhere=0), 6),
+        (Said(new=True, length=300, into=1, elsewhere=0), 0),
+        (Said(new=False, length=300, into=1, elsewhere=1), 0),
+        (Said(new=False, length=300, into=0, elsewhere=0), 5),
+        (Said(new=False, length=255, into=1, elsewhere=0), 5),
+    ],
+    ids=["empty", "new text", "leads elsewhere", "leads nowhere", "says too little"],
+)
+def test_a_run_grows_by_pages_that_lead_only_further(said: Said, run: int) -> None:
+    assert after(5, said) == run
+
+
+@pytest.mark.parametrize(
+    ("run", "slow", "stop", "how"),
+    [
+        (9, 10, 40, Tread.FREELY),
+        (10, 10, 40, Tread.SLOWLY),
+        (40, 10, 40, Tread.NOT),
+        (99, 0, 0, Tread.FREELY),
+        (99, 10, 0, Tread.SLOWLY),
+        (39, 0, 40, Tread.FREELY),
+    ],
+)
+def test_a_long_run_is_slowed_and_a_longer_one_stopped(run: int, slow: int, stop: int, how: Tread) -> None:
+    assert tread(run, TrapSettings(slow_after=slow, stop_after=stop)) is how

@@ -122,16 +122,16 @@ class Walls:
         text = content.text()
         if not text:
             return None
-        invented = Likeness(host.probe.digest, host.probe.simhash, host.probe.length)
-        like = alike(likeness(text, url.url), invented, self._settings)
-        tells = host.tells
+        made, invented = likeness(text, url.url), Likeness(host.probe.digest, host.probe.simhash, host.probe.length)
+        tells, like = host.tells, alike(made, invented, self._settings)
         _count(host, like=like)
-        if not tells:
+        if not (tells and like):
             return None
-        if like:
+        if made.digest == invented.digest:
             return "it says what the host answers to a path that nobody links to"
-        sign = sign_of(content.read.title, text)
-        return "it says so itself, on a host that answers every path" if sign is Sign.NOT_FOUND else None
+        # Pages with much around few words of their own are alike too: they must say it themselves.
+        missing = sign_of(content.read.title, text) is Sign.NOT_FOUND
+        return "it looks like what the host answers to a path that nobody links to, and says so" if missing else None
 
     async def read(self, url: QueuedUrl, hid: int, fingerprints: Fingerprints | None) -> None:
         """One page more of a host was read."""

@@ -38,8 +38,10 @@ from crawlspace.types import Fingerprints, Verdict, host_id
 HOUR_MS: Final = 3_600_000
 SHAPES: Final = 200
 """Shapes of addresses that are kept of one host; pages of further ones count for the host alone."""
-LATEST: Final = 128
-"""Texts of a shape that are remembered, 4 bytes each: what a page of it says is new when it is none of them."""
+DRY: Final = 3
+"""Pages of a shape in a row that said nothing new, after which links to the shape lead nowhere."""
+LATEST: Final = 256
+"""Numbers of 4 bytes that are remembered of what a shape's pages said, two for each: half a year of days."""
 EXACT = "exact"
 NEAR = "near"
 STOPPED = "stopped"
@@ -81,6 +83,10 @@ class Judging:
             found.setdefault(page.key, number)
         return dict(sorted(found.items()))
 
+    def follows(self) -> list[int]:
+        """Keys of texts with their links."""
+        return sorted({number_of(page.seen.follow) for page in self._pages.values()})
+
     def rows(self) -> list[int]:
         """Keys of rows in the index of near-duplicates."""
         return sorted({slot.key for page in self._pages.values() for slot in page.slots})
@@ -88,6 +94,15 @@ class Judging:
     def shapes(self) -> list[tuple[int, str]]:
         """Hosts and shapes."""
         return sorted({(page.arrival.hid, page.seen.shape) for page in self._pages.values()})
+
+    def led_to(self) -> list[tuple[int, str]]:
+        """Hosts and shapes that pages lead to which say nothing new, once `known.shapes` is filled."""
+        led: set[tuple[int, str]] = set()
+        for page in self._pages.values():
+            row = self.known.shapes.get((page.arrival.hid, page.seen.shape))
+            if row is not None and _repeats(row, page):
+                led.update(self._within(page.arrival))
+        return sorted(led - self.known.shapes.keys())
 
     def hosts(self) -> list[int]:
         """Numbers of hosts."""
@@ -125,7 +140,7 @@ class Judging:
         row = self._row(page, verdict, of)
         self.known.pages[arrival.id] = row
         self.written.pages.add(arrival.id)
-        if first is not None and first.follow == row.follow and row.stopped_by is None:
+        if first is not None and self._leads_alike(first, row) and row.stopped_by is None:
             self._pair(arrival)
         if row.stopped_by is not None:
             self.written.totals[STOPPED] += 1
@@ -142,6 +157,20 @@ class Judging:
         if number != own:
             known.said[page.key] = self.written.said[page.key] = own
         return None
+
+    def _leads_alike(self, first: PageRow, row: PageRow) -> bool:
+        """Whether a page has the text and the links of one that is done.
+
+        Where the first with the text has other links, the first with these links too is kept under them.
+        """
+        if first.follow == row.follow:
+            return True
+        number = self.known.said.get(row.follow)
+        other = None if number is None else self.known.pages.get(number)
+        if other is not None and number in self.known.done and other.follow == row.follow:
+            return other.id != row.id
+        self.known.said[row.follow] = self.written.said[row.follow] = row.id
+        return False
 
     def _near(self, page: _Page) -> int | None:
         """The nearest page before this one; it is found by those that come."""
@@ -245,15 +274,11 @@ class Judging:
         row.pages += 1
         row.exact += verdict is Verdict.EXACT
         row.near += verdict is Verdict.NEAR
-        latest = array("I", row.latest)
-        said = seen.novelty & 0xFFFF_FFFF
-        repeats = said in latest
-        if not repeats:
-            latest.append(said)
-            row.latest = latest[-LATEST:].tobytes()
-        new = not repeats and verdict is not Verdict.EXACT
+        new = not _repeats(row, page)
+        _remember(row, page)
         row.new += new
-        into, elsewhere = (0, 0) if new else self._leads(arrival, seen.shape)
+        row.dry = 0 if new else row.dry + 1
+        into, elsewhere = (0, 0) if new else self._leads(arrival)
         run = after(row.run, Said(new, seen.length, into, elsewhere))
         row.last = arrival.id if run > row.run else row.last
         row.run = run
@@ -269,15 +294,42 @@ class Judging:
         self.written.shapes.add((hid, shape))
         return row
 
-    def _leads(self, arrival: Arrival, shape: str) -> tuple[int, int]:
-        """How many new URLs the page has made known within its shape, and elsewhere."""
-        new = self._found.new.get(arrival.id, ())
-        within = sum(
-            1
-            for claim in new
-            if host_id(claim.address.key) == arrival.hid and shape_of(claim.address.canonical) == shape
-        )
-        return within, len(new) - within
+    def _leads(self, arrival: Arrival) -> tuple[int, int]:
+        """How many new URLs the page has made known where nothing new is said, and elsewhere.
+
+        A trap may have several shapes that lead to each other.
+        """
+        found = self._within(arrival)
+        known = [self.known.shapes.get(shape) for shape in found]
+        into = sum(row is not None and row.dry >= DRY for row in known)
+        return into, len(self._found.new.get(arrival.id, ())) - into
+
+    def _within(self, arrival: Arrival) -> list[tuple[int, str]]:
+        """The shapes of the new URLs of its own host that a page has made known."""
+        return [
+            (arrival.hid, shape_of(claim.address.canonical))
+            for claim in self._found.new.get(arrival.id, ())
+            if host_id(claim.address.key) == arrival.hid
+        ]
+
+
+def _repeats(row: ShapeRow, page: _Page) -> bool:
+    """Whether a page of the shape said this lately, with its address or without.
+
+    What other shapes and hosts say does not matter: a mirror repeats another host, a trap repeats itself.
+    """
+    latest = array("I", row.latest)
+    return any(said in latest for said in _said(page))
+
+
+def _remember(row: ShapeRow, page: _Page) -> None:
+    latest = array("I", row.latest)
+    latest.extend(each for each in _said(page) if each not in latest)
+    row.latest = latest[-LATEST:].tobytes()
+
+
+def _said(page: _Page) -> tuple[int, int]:
+    return page.seen.novelty & 0xFFFF_FFFF, page.key & 0xFFFF_FFFF
 
 
 def _page(arrival: Arrival, seen: Fingerprints, distance: int) -> _Page:

@@ -88,7 +88,10 @@ class ShapeRow:
     new: int = 0
     exact: int = 0
     near: int = 0
+    dry: int = 0
+    """Pages in a row that said nothing new."""
     run: int = 0
+    """Those of them that led only to more of the same."""
     last: int | None = None
     """The last page of the run."""
     latest: bytes = b""
@@ -120,7 +123,7 @@ class Known:
     """What was read ahead."""
 
     said: dict[int, int] = field(default_factory=dict)
-    """Who said a text first, by the text's key."""
+    """Who said a text first, by the text's key; or a text with its links, by theirs."""
     rows: dict[int, bytes] = field(default_factory=dict)
     """Rows of the index of near-duplicates."""
     shapes: dict[tuple[int, str], ShapeRow] = field(default_factory=dict)

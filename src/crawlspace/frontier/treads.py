@@ -62,6 +62,12 @@ def least_run(settings: FrontierSettings) -> int:
     return min(asked, default=0)
 
 
+def keys_of(page: Copied) -> tuple[int, int]:
+    """The numbers under which pages like this one may be known: by its text, and by text and links."""
+    seen = page.fingerprints
+    return text_key(seen.text, seen.language), number_of(seen.follow)
+
+
 def stopped_by(
     page: Copied, said: Mapping[int, int], firsts: Mapping[int, PageRow], depths: Mapping[int, int], *, proven: bool
 ) -> int | None:
@@ -70,11 +76,19 @@ def stopped_by(
     `depths` holds those of `firsts` that are done; `proven`: the host has shown that its copies bring nothing.
     """
     seen = page.fingerprints
-    first = firsts.get(said.get(text_key(seen.text, seen.language), -1))
-    if first is None or first.id == page.id or first.text != seen.text[:TEXT_BYTES]:
-        return None
-    depth = depths.get(first.id)
-    # Links of a page that is nearer to a seed may yet get further than those of the first did.
-    if depth is None or depth > page.depth or first.follow != number_of(seen.follow):
-        return None
-    return first.id if proven or (first.whole and seen.length >= LEAST_TEXT) else None
+    for key in keys_of(page):
+        first = firsts.get(said.get(key, -1))
+        if first is None or first.id == page.id or not _says_and_leads(first, page):
+            continue
+        depth = depths.get(first.id)
+        # Links of a page that is nearer to a seed may yet get further than those of the first did.
+        if depth is not None and depth <= page.depth and (proven or (first.whole and seen.length >= LEAST_TEXT)):
+            return first.id
+    return None
+
+
+def _says_and_leads(first: PageRow, page: Copied) -> bool:
+    """Whether two pages have one text, one language and the same links."""
+    seen = page.fingerprints
+    same_text = first.text == seen.text[:TEXT_BYTES] and first.language == seen.language
+    return same_text and first.follow == number_of(seen.follow)

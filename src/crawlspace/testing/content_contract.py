@@ -276,7 +276,7 @@ class ContentContract(FrontierSuite):
         async def story(store: Store) -> None:
             await store.claim([link("0")], T0)
             classes, visited = [], []
-            for n in range(1, 12):
+            for n in range(1, 15):
                 lease = await one_lease(store)
                 [url] = lease.urls
                 classes.append(url.front_class)
@@ -286,10 +286,10 @@ class ContentContract(FrontierSuite):
                 [story] = await store.find([address(str(n)).key])
                 if story is not None and story.reason:
                     break
-            assert (n, story and story.reason) == (8, Reason.TRAP)
-            assert classes == [5, 5, 5, 5, 5, 9, 9, 9]
+            assert (n, story and story.reason) == (10, Reason.TRAP)
+            assert classes == [5, 5, 5, 5, 5, 5, 5, 9, 9, 9]
             [shape] = await store.shapes(host_id(url.key), 1)
-            assert (shape.host, shape.shape, shape.pages, shape.run) == ("a.test", "/{n}", 8, 6)
+            assert (shape.host, shape.shape, shape.pages, shape.run) == ("a.test", "/{n}", 10, 6)
             assert shape.latest == visited[-2]
             # A person and a sitemap are taken at their word.
             await store.claim([link("99", relation=Relation.SEED), link("98", relation=Relation.SITEMAP)], T0)

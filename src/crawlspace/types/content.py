@@ -62,7 +62,7 @@ class ShapeFigures:
     shape: str
     pages: int
     new: int
-    """Pages that said more than their own address, and nothing that was known."""
+    """Pages that said more than their own address, and what none of the shape had said lately."""
     exact: int
     near: int
     run: int

@@ -18,14 +18,13 @@ from crawlspace.frontier.content_rows import (
     arrived,
     content_of,
     signed,
-    text_key,
     unsigned,
 )
 from crawlspace.frontier.postgres.book import SLOTS
 from crawlspace.frontier.postgres.columns import blobs, keys, numbers, texts
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.treads import PAIRS, Treads, least_run, led, stopped_by, trodden, warned
+from crawlspace.frontier.treads import PAIRS, Treads, keys_of, least_run, led, stopped_by, trodden, warned
 from crawlspace.types import (
     Answer,
     Claim,
@@ -74,20 +73,27 @@ class Contents:
         if firsts:
             texts_said = {"key": numbers(firsts), "id": numbers(firsts.values())}
             await self._transaction.run(_SQL["claim_texts"], **texts_said)
-            known.said.update(dict(await ask(_SQL["said"], key=texts_said["key"])))
+            known.said.update(dict(await ask(_SQL["said"], key=numbers([*firsts, *judging.follows()]))))
         rows = numbers(judging.rows())
         if judging.rows():
             await self._transaction.run(_SQL["make_rows"], key=rows)
             known.rows.update({key: bytes(members) for key, members in await ask(_SQL["rows"], key=rows)})
-        shapes = judging.shapes()
-        places = {"shard": numbers(self._of(hid) for hid, _ in shapes), "hid": numbers(hid for hid, _ in shapes)}
-        for hid, shape, *row in await ask(_SQL["shapes_of"], **places, shape=texts(shape for _, shape in shapes)):
-            known.shapes[hid, shape] = ShapeRow(*row)
+        await self._read_shapes(judging, judging.shapes())
+        await self._read_shapes(judging, judging.led_to())
         for hid, host in (await self._hosts(judging.hosts())).items():
             known.hosts[hid] = host
         pages, depths = await self._pages(judging.pages())
         known.pages.update(pages)
         known.done.update(depths)
+
+    async def _read_shapes(self, judging: Judging, shapes: Sequence[tuple[int, str]]) -> None:
+        if not shapes:
+            return
+        places = {"shard": numbers(self._of(hid) for hid, _ in shapes), "hid": numbers(hid for hid, _ in shapes)}
+        for hid, shape, *row in await self._transaction.rows(
+            _SQL["shapes_of"], **places, shape=texts(shape for _, shape in shapes)
+        ):
+            judging.known.shapes[hid, shape] = ShapeRow(*row)
 
     async def _write(self, judging: Judging, shards: dict[int, int]) -> None:
         known, written, run = judging.known, judging.written, self._transaction.run
@@ -141,7 +147,9 @@ class Contents:
             _SQL["write_shapes"],
             shape=texts(shape for (_, shape), _ in rows),
             latest=blobs(row.latest for _, row in rows),
-            **self._columns([(hid, row) for (hid, _), row in rows], ("pages", "new", "exact", "near", "run", "last")),
+            **self._columns(
+                [(hid, row) for (hid, _), row in rows], ("pages", "new", "exact", "near", "dry", "run", "last")
+            ),
         )
 
     def _columns(self, rows: Sequence[tuple[int, Any]], names: Sequence[str]) -> dict[str, str]:
@@ -172,8 +180,8 @@ class Contents:
 
     async def copies(self, pages: Sequence[Copied]) -> list[int | None]:
         """For each page, the page on whose account its links need not be followed."""
-        wanted = {text_key(page.fingerprints.text, page.fingerprints.language) for page in pages}
-        said: dict[int, int] = dict(await self._transaction.rows(_SQL["said"], key=numbers(sorted(wanted))))
+        wanted = sorted({key for page in pages for key in keys_of(page)})
+        said: dict[int, int] = dict(await self._transaction.rows(_SQL["said"], key=numbers(wanted)))
         firsts, depths = await self._pages(sorted(set(said.values())))
         hosts = await self._hosts(sorted({page.hid for page in pages}))
         proven = {hid for hid, row in hosts.items() if row.pairs >= PAIRS}

@@ -15,7 +15,8 @@ SELECT key, id FROM said WHERE key = ANY (%(key)s::bigint[]);
 
 -- name: say
 -- Texts belong to pages from now on.
-UPDATE said s SET id = k.id FROM unnest(%(key)s::bigint[], %(id)s::bigint[]) AS k (key, id) WHERE s.key = k.key;
+INSERT INTO said (key, id) SELECT * FROM unnest(%(key)s::bigint[], %(id)s::bigint[])
+ON CONFLICT (key) DO UPDATE SET id = excluded.id;
 
 -- name: make_rows
 -- Rows of the index of near-duplicates that are not there yet.
@@ -56,19 +57,19 @@ UPDATE page SET grp = id WHERE id = ANY (%(id)s::bigint[]) AND grp IS NULL;
 
 -- name: shapes_of
 -- Pages of these hosts and shapes.
-SELECT s.hid, s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last, s.latest
+SELECT s.hid, s.shape, s.pages, s.new, s.exact, s.near, s.dry, s.run, s.last, s.latest
 FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[], %(shape)s::text[]) AS k (shard, hid, shape)
 JOIN shape s ON s.shard = k.shard AND s.hid = k.hid AND s.shape = k.shape;
 
 -- name: write_shapes
 -- Set them.
-INSERT INTO shape (shard, hid, shape, pages, new, exact, near, run, last, latest)
+INSERT INTO shape (shard, hid, shape, pages, new, exact, near, dry, run, last, latest)
 SELECT * FROM unnest(
   %(shard)s::smallint[], %(hid)s::bigint[], %(shape)s::text[], %(pages)s::integer[], %(new)s::integer[],
-  %(exact)s::integer[], %(near)s::integer[], %(run)s::integer[], %(last)s::bigint[], %(latest)s::bytea[]
+  %(exact)s::integer[], %(near)s::integer[], %(dry)s::integer[], %(run)s::integer[], %(last)s::bigint[], %(latest)s::bytea[]
 ) ON CONFLICT (shard, hid, shape) DO UPDATE SET
-  pages = excluded.pages, new = excluded.new, exact = excluded.exact, near = excluded.near, run = excluded.run,
-  last = excluded.last, latest = excluded.latest;
+  pages = excluded.pages, new = excluded.new, exact = excluded.exact, near = excluded.near, dry = excluded.dry,
+  run = excluded.run, last = excluded.last, latest = excluded.latest;
 
 -- name: hosts
 -- What hosts brought.

@@ -15,12 +15,11 @@ from crawlspace.frontier.content_rows import (
     arrived,
     content_of,
     signed,
-    text_key,
     unsigned,
 )
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import listed, statements
-from crawlspace.frontier.treads import PAIRS, Treads, least_run, led, stopped_by, trodden, warned
+from crawlspace.frontier.treads import PAIRS, Treads, keys_of, least_run, led, stopped_by, trodden, warned
 from crawlspace.types import (
     Answer,
     Claim,
@@ -57,19 +56,23 @@ class Contents:
 
     def _judge(self, judging: Judging) -> None:
         known = judging.known
-        known.said.update(self._of_all("said", list(judging.firsts())))
+        known.said.update(self._of_all("said", sorted({*judging.firsts(), *judging.follows()})))
         known.rows.update(self._of_all("rows", judging.rows()))
         for hid, *row in self._of_all("hosts", judging.hosts()):
             known.hosts[hid] = HostRow(*row)
-        for shape in judging.shapes():
-            found = self._connection.execute(_SQL["shape"], shape).fetchone()
-            if found is not None:
-                known.shapes[shape] = ShapeRow(*found)
+        self._read_shapes(judging, judging.shapes())
+        self._read_shapes(judging, judging.led_to())
         pages = judging.pages()
         known.pages.update(self._pages(pages))
         known.done.update(number for number, _ in self._of_all("done_before", sorted(known.pages)))
         judging.judge()
         self._write(judging)
+
+    def _read_shapes(self, judging: Judging, shapes: Sequence[tuple[int, str]]) -> None:
+        for shape in shapes:
+            found = self._connection.execute(_SQL["shape"], shape).fetchone()
+            if found is not None:
+                judging.known.shapes[shape] = ShapeRow(*found)
 
     def _write(self, judging: Judging) -> None:
         known, written, many = judging.known, judging.written, self._connection.executemany
@@ -79,7 +82,10 @@ class Contents:
         rows = [(hid, known.hosts[hid]) for hid in sorted(written.hosts)]
         many(_SQL["write_host"], [(hid, r.pages, r.exact, r.near, r.shapes, r.pairs) for hid, r in rows])
         shapes = [(place, known.shapes[place]) for place in sorted(written.shapes)]
-        many(_SQL["write_shape"], [(*of, r.pages, r.new, r.exact, r.near, r.run, r.last, r.latest) for of, r in shapes])
+        many(
+            _SQL["write_shape"],
+            [(*of, r.pages, r.new, r.exact, r.near, r.dry, r.run, r.last, r.latest) for of, r in shapes],
+        )
         hours = [(hour, hid, y.pages, y.copies, y.exact, y.near) for (hid, hour), y in written.yields.items()]
         many(_SQL["add_hour"], sorted(hours))
         many(_SQL["add_total"], [(n, name) for name, n in written.totals.items() if n])
@@ -104,8 +110,7 @@ class Contents:
 
     def copies(self, pages: Sequence[Copied]) -> list[int | None]:
         """For each page, the page on whose account its links need not be followed."""
-        keys = {text_key(page.fingerprints.text, page.fingerprints.language) for page in pages}
-        said = dict(self._of_all("said", sorted(keys)))
+        said = dict(self._of_all("said", sorted({key for page in pages for key in keys_of(page)})))
         firsts = dict(self._pages(sorted(set(said.values()))))
         depths = dict(self._of_all("done_before", sorted(firsts)))
         hosts = {hid: row[4] >= PAIRS for hid, *row in self._of_all("hosts", sorted({page.hid for page in pages}))}

@@ -30,11 +30,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: shape
 -- Pages of one host and shape.
-SELECT pages, new, exact, near, run, last, latest FROM shape WHERE hid = ? AND shape = ?;
+SELECT pages, new, exact, near, dry, run, last, latest FROM shape WHERE hid = ? AND shape = ?;
 
 -- name: write_shape
 -- Set them.
-REPLACE INTO shape (hid, shape, pages, new, exact, near, run, last, latest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+REPLACE INTO shape (hid, shape, pages, new, exact, near, dry, run, last, latest)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: hosts
 -- What hosts brought.

@@ -37,8 +37,8 @@ CREATE TABLE near_row (
   members bytea NOT NULL
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
--- Pages by host and the shape of their addresses; `new` said more than their own address. `run` counts pages in a row that said nothing new and led only to more
--- of the shape, `last` is the last of them, `latest` what the last different pages said, 4 bytes each.
+-- Pages by host and the shape of their addresses; `new` said more than their own address. `dry` counts
+-- pages in a row that said nothing new, `run` those of them that led only to more of the same, `last` is the last of them, `latest` what the last different pages said, 4 bytes each.
 CREATE TABLE shape (
   hid bigint NOT NULL,
   last bigint,
@@ -46,6 +46,7 @@ CREATE TABLE shape (
   new integer NOT NULL,
   exact integer NOT NULL,
   near integer NOT NULL,
+  dry integer NOT NULL,
   run integer NOT NULL,
   shard smallint NOT NULL,
   shape text COLLATE "C" NOT NULL,

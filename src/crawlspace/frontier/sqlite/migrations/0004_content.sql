@@ -35,8 +35,8 @@ CREATE TABLE near_row (
   members BLOB NOT NULL
 ) STRICT;
 
--- Pages by host and the shape of their addresses; `new` said more than their own address. `run` counts pages in a row that said nothing new and led only to more
--- of the shape, `last` is the last of them, `latest` what the last different pages said, 4 bytes each.
+-- Pages by host and the shape of their addresses; `new` said more than their own address. `dry` counts
+-- pages in a row that said nothing new, `run` those of them that led only to more of the same, `last` is the last of them, `latest` what the last different pages said, 4 bytes each.
 CREATE TABLE shape (
   hid INTEGER NOT NULL,
   shape TEXT NOT NULL,
@@ -44,6 +44,7 @@ CREATE TABLE shape (
   new INTEGER NOT NULL,
   exact INTEGER NOT NULL,
   near INTEGER NOT NULL,
+  dry INTEGER NOT NULL,
   run INTEGER NOT NULL,
   last INTEGER,
   latest BLOB NOT NULL,

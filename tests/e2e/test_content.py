@@ -1,0 +1,209 @@
+"""Content decides: traps end by themselves, and what only looks like one is crawled whole.
+
+Each kind of place is a host of its own; all of them are crawled at once, without a rule written by hand.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crawlspace
+from crawlspace.testing.toyweb import ToyWeb
+from crawlspace.testing.toyweb import web as toyweb
+from crawlspace.testing.toyweb.answer import HTML, NOT_FOUND, Answer, Ask
+from crawlspace.testing.toyweb.atlas import Atlas
+from crawlspace.testing.toyweb.recipe import Recipe
+
+LONG = (
+    "The hall behind the mill is open to everybody, and so is the garden with its pond and its old wooden bench. " * 4
+)
+"""Enough words to be held against a page."""
+SIZE = 60
+"""Pages of what is finite: more than a trap gets."""
+STOP = 40
+PLENTY = STOP + 8
+"""What a trap may get: the run that stops it, its entrance, and what was under way."""
+
+Place = Callable[[str], str | None]
+"""A host: the HTML behind a target, None where there is nothing."""
+
+
+def _page(words: str, *links: str, title: str = "A page") -> str:
+    anchors = "".join(f'<a href="{link}">more</a> ' for link in links)
+    return f"<title>{title}</title><p>{words}</p>{anchors}"
+
+
+def _number(target: str) -> int:
+    return int("".join(filter(str.isdigit, target.rpartition("/")[2])) or 0)
+
+
+def _own(name: str) -> str:
+    """Words that no other page has."""
+    return " ".join(blake2b(f"{name}{place}".encode(), digest_size=6).hexdigest() for place in range(60))
+
+
+def _calendar(target: str) -> str | None:
+    """Next month, for ever, with its name and its year in the text."""
+    if not target.startswith("/month/"):
+        return _page("Welcome.", "/month/2026/11") if target == "/" else None
+    year, month = int(target.split("/")[2]), int(target.split("/")[3])
+    then = year * 12 + month  # the months before the next one
+    return _page(f"{LONG} Month {month:02} of {year}.", f"/month/{then // 12}/{then % 12 + 1:02}")
+
+
+def _sessions(target: str) -> str:
+    """A fresh token in every link, by the name that forms give it: each page is the one before it."""
+    fresh = blake2b(target.encode(), digest_size=8).hexdigest()
+    return _page(LONG, f"/form?_wpnonce={fresh}")
+
+
+def _visits(target: str) -> str:
+    """A fresh visitor number in every path, by no name that anybody knows; two kinds of pages lead to each other."""
+    fresh = blake2b(target.encode(), digest_size=16).hexdigest()
+    return _page(LONG, f"/v/{fresh}/{'hall' if target.endswith('room') else 'room'}")
+
+
+def _archive(target: str) -> str:
+    """A day has a text of its own, and leads to the next."""
+    day = _number(target)
+    return _page(LONG + _own(target), *([f"/day/{day + 1}"] if day < SIZE else []), title=f"Day {day}")
+
+
+def _sparse(target: str) -> str:
+    """Only every tenth day has something to say."""
+    day = _number(target)
+    words = LONG + (_own(target) if day % 10 == 0 else "Nothing happened.")
+    return _page(words, *([f"/day/{day + 1}"] if day < 2 * SIZE else []))
+
+
+def _gallery(target: str) -> str:
+    """One picture after another, and hardly a word."""
+    photo = _number(target)
+    return _page("A photograph.", *([f"/photo/{photo + 1}"] if photo < SIZE else []))
+
+
+def _shell(target: str) -> str | None:
+    """A script draws the page: the words are always the same, the data behind them are not."""
+    if target.startswith("/data/"):
+        return _own(target)
+    part = _number(target)
+    return _page(LONG, f"/data/{part}", *([f"/part/{part + 1}"] if part < SIZE else []))
+
+
+def _mirror(target: str) -> str:
+    """The archive again, byte for byte, under another name."""
+    return _archive(target)
+
+
+PLACES: dict[str, Place] = {
+    "calendar": _calendar,
+    "sessions": _sessions,
+    "visits": _visits,
+    "archive": _archive,
+    "sparse": _sparse,
+    "gallery": _gallery,
+    "shell": _shell,
+    "mirror": _mirror,
+}
+
+
+def _reply(place: Place) -> Callable[[Ask], Answer]:
+    def reply(ask: Ask) -> Answer:
+        html = None if ask.target == "/robots.txt" else place(ask.target)
+        return NOT_FOUND if html is None else Answer(200, HTML, html.encode())
+
+    return reply
+
+
+def _draw(recipe: Recipe) -> Atlas:
+    atlas = Atlas(recipe)
+    for name, place in PLACES.items():
+        origin = atlas.host(f"{name}.test")
+        atlas.wild(origin, _reply(place))
+    return atlas
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    """The store of one crawl of all places."""
+    directory = tmp_path_factory.mktemp("content")
+    yield from _crawl(directory)
+
+
+def _crawl(directory: Path, **settings: Any) -> Iterator[sqlite3.Connection]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toyweb, "draw", _draw)
+        with ToyWeb(tls=False) as web:
+            chosen = {
+                "contact": "tests@crawlspace.test",
+                "host.delay": 0.0,
+                "budget.pages": 3_000,
+                "scope.max_depth": 1000,
+                "network.resolve": dict(web.resolve),
+                "network.allow": ["127.0.0.1"],
+                **settings,
+            }
+            seeds = [f"http://{name}.test/" for name in PLACES]
+            crawlspace.Crawl(directory / "crawl", seeds=seeds, settings=chosen).run()
+    with closing(sqlite3.connect(directory / "crawl" / "frontier.db")) as database:
+        yield database
+
+
+def _done(database: sqlite3.Connection, name: str) -> int:
+    like = f"http://{name}.test/%"
+    return int(database.execute("SELECT count(*) FROM outcome WHERE state = 3 AND url LIKE ?", [like]).fetchone()[0])
+
+
+def _skipped(database: sqlite3.Connection, name: str) -> set[str]:
+    like = f"http://{name}.test/%"
+    return {
+        reason for (reason,) in database.execute("SELECT reason FROM outcome WHERE state = 5 AND url LIKE ?", [like])
+    }
+
+
+@pytest.mark.parametrize("name", ["calendar", "visits"])
+def test_a_trap_is_stopped(crawled: sqlite3.Connection, name: str) -> None:
+    shapes = {"calendar": 1, "visits": 2}[name]
+    assert STOP <= _done(crawled, name) <= shapes * PLENTY
+    assert _skipped(crawled, name) == {"trap"}
+
+
+def test_a_trap_that_gives_itself_away_by_its_links_gets_two_pages(crawled: sqlite3.Connection) -> None:
+    """The second has the text and the links of the first, tokens apart."""
+    assert _done(crawled, "sessions") == 2
+    first, second = crawled.execute(
+        "SELECT p.id, p.stopped_by FROM page p JOIN outcome o USING (id) "
+        "WHERE o.url LIKE 'http://sessions%' ORDER BY p.id"
+    ).fetchall()
+    assert (first[1], second[1]) == (None, first[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "pages"),
+    [
+        ("archive", 1 + SIZE),
+        ("sparse", 1 + 2 * SIZE),
+        ("gallery", 1 + SIZE),
+        ("shell", 2 * (1 + SIZE)),
+        ("mirror", 1 + SIZE),
+    ],
+)
+def test_what_only_looks_like_a_trap_is_crawled_whole(crawled: sqlite3.Connection, name: str, pages: int) -> None:
+    assert (_done(crawled, name), _skipped(crawled, name)) == (pages, set())
+
+
+def test_pages_of_the_mirror_are_copies_and_no_day_of_the_archive_is(crawled: sqlite3.Connection) -> None:
+    """Of the archive and its mirror, one is the first with each text; no two days are one."""
+    rows = crawled.execute(
+        "SELECT c.url, o.url FROM page p JOIN outcome c ON c.id = p.id JOIN outcome o ON o.id = p.copy_of "
+        "WHERE c.url LIKE 'http://archive%' OR c.url LIKE 'http://mirror%'"
+    ).fetchall()
+    assert len(rows) == 1 + SIZE
+    assert all(copy.partition(".test")[2] == first.partition(".test")[2] for copy, first in rows)
