@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import random
 import zlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlspace.archive.members import FASTEST, SMALLEST, BrokenMember, Member, deflate, members
+from crawlspace.archive.record import encode
 
 LARGE = 100 * 1024 * 1024
+SAMPLES = Path(__file__).parents[1] / "data" / "warc"
+REFUSED = frozenset({"clipped.warc.gz"})
 
 
 def read_all(data: bytes, cap: int = 1 << 20, start: int = 0) -> list[Member]:
@@ -98,3 +102,31 @@ def test_arbitrary_bytes_end(noise: bytes, after: int) -> None:
     except BrokenMember:
         assert noise
     assert after * len(deflate(b"x", 1)) <= taken <= len(data)
+
+
+@pytest.mark.parametrize("path", sorted(path for path in SAMPLES.iterdir() if path.suffix not in (".json", ".md")))
+def test_every_archive_of_other_makers_is_read_or_refused_with_a_reason(path: Path) -> None:
+    """Compressed or not, of the older format or broken on purpose: members come out, or words say why not."""
+    data = path.read_bytes()
+    if path.name in REFUSED:
+        with pytest.raises(BrokenMember, match=r"\w+ \w+"):
+            read_all(data, cap=64 << 20)
+    else:
+        assert read_all(data, cap=64 << 20)
+
+
+def test_records_that_are_not_compressed_are_found_by_their_lengths() -> None:
+    record = encode([("WARC-Type", "resource")], b"\r\n\r\nWARC/1.1\r\nx" * 10)
+    long = encode([("WARC-Type", "resource")], bytes(200_000))
+    found = read_all(record + long + record)
+    assert [member.data for member in found] == [record, long, record]
+    assert [member.data for member in read_all(record + long, start=len(record))] == [long]
+    for data, why in (
+        (record[:-5], "too early"),
+        (record + b"junk", "no record begins"),
+        (b"WARC/1.1\r\nContent-Length: 5", "do not end"),
+        (b"WARC/1.1\r\nA: b\r\n\r\n", "name no length"),
+        (b"WARC/1.1\r\nContent-Length: 99999999\r\n\r\n", "more than"),
+    ):
+        with pytest.raises(BrokenMember, match=why):
+            read_all(data)

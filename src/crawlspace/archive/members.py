@@ -40,7 +40,7 @@ def members(read: Read, start: int, end: int, cap: int) -> Iterator[Member]:
     elif begins.startswith(plain.START):
         yield from plain.members(tape, end, cap)
     elif begins == plain.OLD_START:
-        raise BrokenMember("the file is of the older format ARC; convert it, such as with `warcio recompress`")
+        raise BrokenMember("the file is of the older format ARC, which only `crawlspace import` reads")
     else:
         yield from _gzip_members(tape, end, cap)
 
