@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -11,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from crawlspace.app.compose import Plan
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.duplicates import open_duplicates
+from crawlspace.app.learn import take_effect
 from crawlspace.cli.options import settings_used
+from crawlspace.errors import UsageError
 from crawlspace.policy.evidence import RuleState
+from crawlspace.settings import load
 
 from .conftest import HOST, Answer, Ran, Web, crawl, page, serving
 
@@ -159,6 +164,20 @@ def test_groups_are_listed_with_who_stands_for_them_and_why(verb: Verb, made: Pa
     assert f"3 pages, exact: {SITE}/alike (more URLs redirect to it)\n" in told
 
 
+def test_links_decide_where_they_are_counted(verb: Verb, tmp_path: Path) -> None:
+    def linked(target: str) -> Answer:
+        found = {"/": ("/a", "/b", "/x", "/y"), "/x": ("/b",), "/y": ("/b", "/b")}.get(target)
+        if target in ("/a", "/b"):
+            return page("twin")
+        return (404, "none") if found is None else page(target, *found)
+
+    with serving(linked) as web:
+        crawl(web, tmp_path / "c")
+    for options, expected in (((), ("/a", "age")), (("--links",), ("/b", "links"))):
+        (group,) = verb("duplicates", tmp_path / "c", "--json", *options).lines
+        assert (group["representative"], group["why"]) == (SITE + expected[0], expected[1])
+
+
 @pytest.mark.parametrize("choice", ["--near", "--similar"])
 def test_two_near_duplicates_are_told_apart_by_their_words(verb: Verb, made: Path, choice: str) -> None:
     groups = verb("duplicates", made, choice, "--difference", "--json").lines
@@ -239,3 +258,10 @@ def test_reading_verbs_say_that_a_re_keying_is_not_finished(
 
 def rule_state(web: Web, directory: Path) -> RuleState:
     return crawl(web, directory).rules()["site.test param v"].state
+
+
+def test_a_shared_frontier_is_not_told_to_apply(tmp_path: Path) -> None:
+    plan = Plan(load(None, {}, ["learning.mode=apply"]), frontier="postgresql://nobody@127.0.0.1/none")
+    with pytest.raises(UsageError, match="cannot be applied to a crawl whose frontier is shared"):
+        asyncio.run(take_effect(CrawlDirectory(tmp_path), plan))
+    assert asyncio.run(take_effect(CrawlDirectory(tmp_path), Plan(load(None, {})))) is False

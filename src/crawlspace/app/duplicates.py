@@ -58,6 +58,8 @@ class Wanted(NamedTuple):
     """Only groups of so many pages."""
     threshold: float = 0.9
     """Part of their text that similar pages share."""
+    links: bool = False
+    """Count the links to pages first, in the archive: who stands for a group may depend on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class Duplicates:
 
     def groups(self, wanted: Wanted) -> Iterator[Group]:
         """The groups that are asked for, in the order in which their first pages were found."""
+        if wanted.links:
+            self._count_links()
         if wanted.likeness is Likeness.SIMILAR:
             found = self._similar(wanted)
         elif wanted.likeness is Likeness.EXACT:
@@ -167,6 +171,17 @@ class Duplicates:
         for numbers in near.groups():
             yield self._group(Likeness.SIMILAR, map(self._groups.page, numbers))
 
+    def _count_links(self) -> None:
+        """Each page counts once for each page that it links to, itself left out."""
+        for copy in self._groups.pages():
+            content = self._content(copy)
+            if content is not None:
+                page = content.read
+                texts = [link.url for link in page.links]
+                found = self._identity.identify_many(texts, page.base_url, encoding=page.charset)
+                targets = {each.canonical for each in found if not isinstance(each, Unusable)}
+                self._groups.count_links(targets - {self._form(copy.url)})
+
     def _kin(self, content: Content, text: str) -> int:
         """The number of those that a page may be merged with, as the crawl makes it."""
         title = content.read.title
@@ -187,7 +202,8 @@ class Duplicates:
         own = self._form(copy.url)
         declared = own if copy.declared == "" else copy.declared and self._form(copy.declared)
         redirects = self._groups.redirects(own)
-        return Member(copy.id, own, declared, redirects, copy.in_sitemap, 0, copy.found_at)
+        links = self._groups.links(own)
+        return Member(copy.id, own, declared, redirects, copy.in_sitemap, links, copy.found_at)
 
     def _form(self, url: str) -> str:
         return _form(self._identity, url)

@@ -27,6 +27,7 @@ from crawlspace.events import Ending
 from crawlspace.observe.counters import Counters
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import size
+from crawlspace.policy.evidence import RuleState
 from crawlspace.settings import Settings, chosen, template
 from crawlspace.states import UrlState
 from crawlspace.types import Counts, Unusable
@@ -109,17 +110,23 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
 
     signals = _Signals(display)
 
+    proposed = 0
+
     async def drive(crawl: OpenCrawl) -> tuple[Ending, Counts]:
+        nonlocal proposed
         _tell_refused(await crawl.inject(requests), display)
         await crawl.require_work()
         async with driven(crawl) as engine, display.showing(crawl.frontier.counts):
             signals.end(engine)
             ending = await engine.run()
+        proposed = sum(known.state is RuleState.PROPOSED for known in await crawl.frontier.learned())
         return ending, await crawl.frontier.counts()
 
     ending, counts = run(lambda: run_learning(place, plan, drive))
     if not quiet:
         _close(place, ending, counts)
+        if proposed:
+            click.echo(f"Rules of which URLs are one: {proposed} proposed, see crawlspace rules learned {place.path}")
     limit = plan.settings.budget.dead_letters
     if ending is Ending.FINISHED and limit is not None and counts.states[UrlState.DEAD] > limit:
         return TOO_MANY_DEAD

@@ -47,6 +47,9 @@ SHOWN_WORDS = 120
     "--min", "least", type=click.IntRange(2), default=2, show_default=True, help="Only groups of so many pages."
 )
 @click.option("--limit", type=click.IntRange(1), help="No more than so many groups.")
+@click.option(
+    "--links", is_flag=True, help="Count links in the archive first, so that they can decide who stands for a group."
+)
 @click.option("--difference", is_flag=True, help="Also tell where two members differ, word by word.")
 @click.option("-o", "file", type=click.Path(path_type=Path), help="Write JSON lines to this file ('-': print them).")
 @click.option("--force", is_flag=True, help="Write over the file if it is there.")
@@ -58,6 +61,7 @@ def command(
     host: str | None,
     least: int,
     limit: int | None,
+    links: bool,
     difference: bool,
     file: Path | None,
     force: bool,
@@ -70,7 +74,7 @@ def command(
     if file is not None and not (str(file) == "-" or file.name.lower().endswith(".jsonl")):
         raise UsageError(f"groups are written as JSON lines: call the file {file}.jsonl")
     place = CrawlDirectory(directory)
-    wanted = Wanted(None if likeness is None else Likeness(likeness), host, least, threshold)
+    wanted = Wanted(None if likeness is None else Likeness(likeness), host, least, threshold, links)
     with open_duplicates(place, settings_used(place)) as duplicates:
         groups = islice(duplicates.groups(wanted), limit)
         if file is not None:

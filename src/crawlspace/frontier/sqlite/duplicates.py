@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ class Groups:
         self._store = store
         self._beside = beside
         self._form = form
-        self._counted = False
+        self._counted = self._counted_links = False
 
     def members(self, group: int | None = None) -> Iterator[Copy]:
         """Members of groups, each group's in order of age; of one group or of all."""
@@ -75,11 +76,27 @@ class Groups:
         row = self._beside.execute(_SQL["redirects"], (canonical,)).fetchone()
         return 0 if row is None else int(row[0])
 
+    def count_links(self, canonicals: Iterable[str]) -> None:
+        """Count links to the pages with these canonical URLs."""
+        if not self._counted_links:
+            self._beside.execute(_SQL["make_links"])
+            self._counted_links = True
+        self._beside.executemany(_SQL["count_link"], ((_key(each),) for each in canonicals))
+
+    def links(self, canonical: str) -> int:
+        """How many links to a page were counted."""
+        row = self._beside.execute(_SQL["links"], (_key(canonical),)).fetchone() if self._counted_links else None
+        return 0 if row is None else int(row[0])
+
     def _count(self) -> None:
         self._beside.execute(_SQL["make_redirects"])
         targets = self._store.execute(_SQL["targets"])
         self._beside.executemany(_SQL["count_redirect"], ((self._form(target),) for (target,) in targets))
         self._counted = True
+
+
+def _key(canonical: str) -> bytes:
+    return blake2b(canonical.encode(), digest_size=12).digest()
 
 
 def _copy(row: tuple[Any, ...]) -> Copy:
