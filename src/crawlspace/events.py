@@ -84,7 +84,7 @@ Watcher = Callable[[Event], None]
 
 
 class Bus:
-    """A watcher that passes events on to those who asked for their kind. What they raise is told and stops nothing."""
+    """A watcher that passes events on to those who asked for their kind. Their errors are told and stop nothing."""
 
     def __init__(self) -> None:
         self._listeners: list[tuple[type | None, Watcher]] = []

@@ -227,7 +227,7 @@ class _Writer:
         if self._row is not None:
             self._line.append(text)  # blocks within a cell are one line
             return
-        lines = [line.strip() for line in _SPACE_BUT_BREAKS.sub(" ", text).strip(" \n\\").split("\n")]
+        lines = [line.strip() for line in _SPACE_BUT_BREAKS.sub(" ", _OUTER.sub("", text)).split("\n")]
         if any(lines):
             lead, self._lead = self._lead, ""
             if not lead:
@@ -245,6 +245,8 @@ class _Writer:
 
 
 _SPACE_BUT_BREAKS: Final = re.compile(r"[^\S\n]+")
+_OUTER: Final = re.compile(r"\A(?:\\\n|\s)+|(?:\\\n|\s)+\Z")
+"""Blanks and line breaks at the ends of a block."""
 
 _OPENERS: Final = {
     "a": _Writer._open_link,
