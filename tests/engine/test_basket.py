@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
-from crawlspace.engine.commit import GROUP_CLAIMS, GROUP_ITEMS, Basket, Item
+from crawlspace.engine.commit import GROUP_CLAIMS, GROUP_ITEMS, REMOTE, Basket, Item
 
 
 def groups(sizes: Sequence[int]) -> list[list[int]]:
@@ -63,3 +64,31 @@ def test_whoever_hands_over_too_much_waits() -> None:
         assert len(basket) == 1
 
     asyncio.run(main())
+
+
+def test_a_group_for_a_remote_storage_has_no_more_bytes_than_fit_and_waits_longer() -> None:
+    """Each group becomes an object there: few and large ones."""
+    capture: Any = SimpleNamespace(payload=bytes(1 << 20), response_head=b"")
+
+    async def main() -> tuple[list[int], float]:
+        loop = asyncio.get_running_loop()
+        basket = Basket(lambda: False, REMOTE)
+        for _ in range(20):
+            await basket.put(Item([capture]))
+        full = [len(await basket.take())]
+        timers: list[float] = []
+        real = loop.call_later
+
+        def called(delay: float, *rest: Any) -> Any:
+            timers.append(delay)
+            return real(delay, *rest)
+
+        loop.call_later = called  # type: ignore[method-assign,assignment]
+        waiting = asyncio.create_task(basket.take())
+        while not timers:
+            await asyncio.sleep(0)
+        basket.close()
+        full.append(len(await waiting))
+        return full, timers[0]
+
+    assert asyncio.run(main()) == ([16, 4], REMOTE.seconds)

@@ -6,11 +6,14 @@ it, so that it opens by itself. A crawl that goes on takes the dictionary out of
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 from crawlspace.archive import zstd
+from crawlspace.archive.disk import Disk
 from crawlspace.archive.members import deflate
 from crawlspace.archive.settings import ArchiveSettings
+from crawlspace.archive.tape import BrokenMember
 
 SAMPLES = 256
 SAMPLE_BYTES = 8 << 20
@@ -123,3 +126,20 @@ def packing_of(settings: ArchiveSettings, dictionary: bytes = b"") -> Packing:
     if settings.compression == "gzip":
         return GzipPacking(settings.level)
     return ZstdPacking(settings.level, dictionary, learns=settings.dictionary)
+
+
+def known_dictionary(disk: Disk, directory: Path, crawl: str) -> bytes:
+    """That of the newest file of a crawl which has one; a storage that must not be listed is not asked."""
+    try:
+        names = sorted(disk.names(directory), reverse=True) if disk.grows else []
+        ours = (name for name in names if name.startswith(crawl) and name.endswith(ZstdPacking.suffix))
+        return next(filter(None, (_dictionary_in(disk, directory / name) for name in ours)), b"")
+    except OSError:
+        return b""
+
+
+def _dictionary_in(disk: Disk, path: Path) -> bytes:
+    try:
+        return zstd.dictionary_of(lambda offset, length: disk.read(path, offset, length))
+    except BrokenMember:
+        return b""

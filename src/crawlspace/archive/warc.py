@@ -17,15 +17,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from crawlspace.archive import zstd
 from crawlspace.archive.captures import Place, metadata_record, request_record, response_record, warcinfo_record
-from crawlspace.archive.disk import FILE_NAME, Disk, RealDisk, Unreachable
+from crawlspace.archive.disk import Disk, RealDisk, Unreachable
 from crawlspace.archive.joins import Joins
 from crawlspace.archive.objects import ObjectDisk
-from crawlspace.archive.packing import packing_of
+from crawlspace.archive.packing import known_dictionary, packing_of
 from crawlspace.archive.reader import Reader
 from crawlspace.archive.redact import Redaction
 from crawlspace.archive.repair import Repair, repair_files
@@ -33,7 +31,6 @@ from crawlspace.archive.rows import Row, row_of
 from crawlspace.archive.segment import Segment
 from crawlspace.archive.settings import ArchiveSettings
 from crawlspace.archive.table import CaptureTable
-from crawlspace.archive.tape import BrokenMember
 from crawlspace.clock import Clock
 from crawlspace.errors import ArchiveAway, ArchiveSuspect, ConfigError, CrawlspaceError, DiskFull, StoreError
 from crawlspace.exchange import Capture, Reference
@@ -80,7 +77,9 @@ class WarcArchive:
         self._facts += [("isPartOf", crawl), *([("robots", robots)] if robots else [])]
         self._redaction = Redaction(settings.redact_headers, set_cookie=settings.redact_set_cookie)
         self._reader = Reader(disk, directory, settings.max_record)
-        self._packing = packing_of(settings, self._known_dictionary())
+        self._packing = packing_of(
+            settings, known_dictionary(disk, directory, self._crawl) if settings.compression == "zstd" else b""
+        )
         self._segment: Segment | None = None
         self._sequence = 0
         self._table = table
@@ -256,21 +255,6 @@ class WarcArchive:
         if self._table is not None:
             self._rows.append(row_of(pointer, capture, response.payload_digest))
         return pointer
-
-    def _known_dictionary(self) -> bytes:
-        """That of this crawl's newest file which has one."""
-        if self._settings.compression != "zstd" or not self._disk.grows:
-            return b""
-        try:
-            names = sorted(self._disk.names(self._directory), reverse=True)
-            for name in names:
-                if name.startswith(self._crawl) and name.endswith(".warc.zst") and FILE_NAME.fullmatch(name):
-                    with suppress(BrokenMember):
-                        if found := zstd.dictionary_of(partial(self._disk.read, self._directory / name)):
-                            return found
-        except OSError:
-            pass
-        return b""
 
     def _new_file(self) -> Segment:
         now = self._clock.now()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import cast
 
 from crawlspace.ports import Captures
 from crawlspace.testing.frontier_contract_words import (
@@ -17,7 +18,7 @@ from crawlspace.testing.frontier_contract_words import (
     one_lease,
     released,
 )
-from crawlspace.types import Evidence, Joined, Pointer
+from crawlspace.types import Evidence, Joined, Pointer, Settlement
 
 WHOLE = "crawl-1-joined-0.warc.gz"
 
@@ -35,9 +36,7 @@ async def _pointer(store: Store, name: str) -> Pointer | None:
 
 
 def _captures(store: Store) -> Captures:
-    assert hasattr(store, "originals")
-    assert hasattr(store, "relocate")
-    return store
+    return cast(Captures, store)
 
 
 class CapturesContract(FrontierSuite):
@@ -53,7 +52,7 @@ class CapturesContract(FrontierSuite):
             one, two, gone = (sha256(body).digest() for body in (b"one", b"two", b"gone"))
             assert await captures.originals([one]) == [None]
             first, second, third, fourth = lease.urls
-            ends = [
+            ends: list[Settlement] = [
                 finished(lease, first, _seen("a.warc.gz", 0, b"one")),
                 finished(lease, second, _seen("a.warc.gz", 10, b"two")),
                 finished(lease, third, _seen("a.warc.gz", 20, b"one")),
