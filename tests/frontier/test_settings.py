@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from crawlspace.frontier.quotas import Quotas
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
-from crawlspace.frontier.sqlite.lease import Quotas
 
 
 def test_every_crawl_ends_by_default() -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from crawlspace.frontier.bounds import BURIED_AT_ONCE, LONGEST_WAIT_MS, LOST_AT_ONCE
+from crawlspace.frontier.quotas import DUE_AT_ONCE
 from crawlspace.frontier.sqlite import SqliteFrontier
-from crawlspace.frontier.sqlite.condemned import BURIED_AT_ONCE
-from crawlspace.frontier.sqlite.lease import DUE_AT_ONCE
-from crawlspace.frontier.sqlite.loss import LONGEST_WAIT_MS, LOST_AT_ONCE
 from crawlspace.testing.frontier_contract_audit import audit_file
 from crawlspace.testing.frontier_contract_files import opened, play
 from crawlspace.testing.frontier_contract_words import (

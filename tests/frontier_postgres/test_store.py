@@ -11,12 +11,11 @@ from psycopg import sql
 
 from crawlspace.clock import SystemClock
 from crawlspace.exchange import RobotsFile, RobotsVerdict
+from crawlspace.frontier.bounds import BURIED_AT_ONCE, LONGEST_WAIT_MS
 from crawlspace.frontier.postgres import Place, PostgresFrontier
 from crawlspace.frontier.postgres.control import TAKEN_MS
 from crawlspace.frontier.postgres.store import LOOK_AGAIN_MS
 from crawlspace.frontier.settings import FrontierSettings
-from crawlspace.frontier.sqlite.condemned import BURIED_AT_ONCE
-from crawlspace.frontier.sqlite.loss import LONGEST_WAIT_MS
 from crawlspace.policy.commands import Asked
 from crawlspace.testing.frontier_contract_words import (
     T0,

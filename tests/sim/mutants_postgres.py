@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crawlspace.frontier.postgres import lease as leasing
-from crawlspace.frontier.sqlite.rows import Waiting
+from crawlspace.frontier.rows import Waiting
 
 MOST = 50
 

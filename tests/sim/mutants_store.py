@@ -97,9 +97,9 @@ def suspects_leased_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leasing, "takewhile", lambda _keep, rows: rows)
     urls_for = leasing.Leasing._urls_for
 
-    def _urls_for(self: Any, host: Any, wish: Any) -> Any:
-        few = urls_for(self, host, wish)
-        rows = self._connection.execute(leasing._SQL["best"], (host.hid, 5)).fetchall()
+    def _urls_for(self: Any, hid: int, most: int) -> Any:
+        few = urls_for(self, hid, most)
+        rows = self._connection.execute(leasing._SQL["best"], (hid, 5)).fetchall()
         return [leasing.Waiting._make(row) for row in rows] if few and few[0].suspect else few
 
     monkeypatch.setattr(leasing.Leasing, "_urls_for", _urls_for)

@@ -58,8 +58,8 @@ def _why(host: HostFigures) -> str:
 def waits(host: HostFigures, now: int) -> str:
     """Why a host is not asked just now; empty when its turn will simply come."""
     if host.parked == GROUP:
-        late = f", next {moment(host.group_next_at)}" if host.group_next_at > now + LONG_MS else ""
-        return f"waits for its turn in a pace group: {printable(host.group or '')}{late}"
+        when = f", next {moment(host.group_next_at)}" if host.group_next_at > now + LONG_MS else ""
+        return f"waits for its turn in a pace group: {printable(host.group or '')}{when}"
     if host.parked == Reason.ADDRESS_HOSTS:
         return f"parked: {host.parked}, too many hosts are at {printable(host.address or '')}"
     if host.parked:

@@ -6,6 +6,13 @@ from dataclasses import dataclass
 
 from crawlspace.frontier.settings import FrontierSettings
 
+FREED_AT_ONCE = 500
+"""Hosts that one call looks at when an address may have more."""
+
+Place = tuple[str, int]
+"""Where hosts that rest are looked at: behind this address and number."""
+FIRST: Place = ("", 0)
+
 
 @dataclass(slots=True)
 class Crowd:

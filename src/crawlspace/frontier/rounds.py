@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from crawlspace.frontier.sqlite.rows import Ending
+from crawlspace.frontier.rows import Ending
 from crawlspace.states import UrlState
 from crawlspace.types import Again, Before, GenerationFigures, Pointer, Round
 

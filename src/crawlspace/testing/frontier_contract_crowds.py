@@ -18,7 +18,7 @@ from crawlspace.testing.frontier_contract_words import (
     states,
     wish,
 )
-from crawlspace.types import Claimed, Reason
+from crawlspace.types import Claimed, Reason, Settlement
 
 
 async def reason(store: Store, name: str, host: str) -> str | None:
@@ -83,7 +83,7 @@ class CrowdSuite(FrontierSuite):
             await store.claim(links(2, hosts[3], seed_host=True), T0)
             leases = await store.lease(wish(urls_per_host=1), T0)
             for lease in sorted(leases, key=lambda each: each.host.name):
-                told = [finished(lease, lease.urls[0]), back(lease, T0, 0, "192.0.2.1")]
+                told: list[Settlement] = [finished(lease, lease.urls[0]), back(lease, T0, 0, "192.0.2.1")]
                 await store.settle(told, [], T0)
             parked = {host.name: host.parked for host in await store.hosts()}
             assert parked == {**dict.fromkeys(hosts, None), "h2.c.test": "address_hosts"}
@@ -100,7 +100,7 @@ class CrowdSuite(FrontierSuite):
             await store.claim([claim for name in "ab" for claim in links(3, f"x.{name}.test")], T0)
             for _ in range(3):
                 for lease in await store.lease(wish(urls_per_host=1), T0):
-                    told = [finished(lease, lease.urls[0]), back(lease, T0, 0, "192.0.2.1")]
+                    told: list[Settlement] = [finished(lease, lease.urls[0]), back(lease, T0, 0, "192.0.2.1")]
                     await store.settle(told, [], T0)
             await end_all(store)
             assert await states(store) == {"done": 6}

@@ -22,7 +22,7 @@ from crawlspace.testing.frontier_contract_words import (
     states,
     wish,
 )
-from crawlspace.types import Answer, Lease, Pace, Released
+from crawlspace.types import Answer, Lease, Pace, Released, Settlement
 
 GROUP_DELAY = 5_000
 
@@ -87,7 +87,7 @@ class GroupSuite(FrontierSuite):
         async def story(store: Store) -> None:
             await domain(store, 3)
             first = next(lease for lease in await ask(store, T0) if lease.host.group == "domain one.test")
-            told = [finished(first, first.urls[0]), back(first, T0, T0 + GROUP_DELAY)]
+            told: list[Settlement] = [finished(first, first.urls[0]), back(first, T0, T0 + GROUP_DELAY)]
             assert await store.settle(told, [], T0) == [Answer.SETTLED] * 2
             assert await ask(store, T0 + GROUP_DELAY - 1) == []
             assert await store.due_in(T0 + 1) == GROUP_DELAY - 1
@@ -182,7 +182,7 @@ class GroupSuite(FrontierSuite):
                 assert len([lease for lease in leases if lease.host.group == "domain one.test"]) <= 1
                 served += len(leases)
                 for lease in leases:
-                    told = [finished(lease, lease.urls[0]), back(lease, now, now + 100)]
+                    told: list[Settlement] = [finished(lease, lease.urls[0]), back(lease, now, now + 100)]
                     await store.settle(told, [], now)
                 due = await store.due_in(now)
                 assert leases or due != 0, "whoever is told to ask at once gets something"

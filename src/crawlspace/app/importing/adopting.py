@@ -26,7 +26,7 @@ from crawlspace.engine.commit import Basket, Committer, Item
 from crawlspace.engine.reading import Reader, Spent
 from crawlspace.exchange import Capture
 from crawlspace.fetch.replay import result_of
-from crawlspace.frontier.sqlite.urls import NO_TOKEN
+from crawlspace.frontier.bounds import NO_TOKEN
 from crawlspace.policy.outcome import Kind, classify
 from crawlspace.policy.priority import front_class
 from crawlspace.states import UrlState

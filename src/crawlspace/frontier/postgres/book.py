@@ -6,9 +6,7 @@ nowhere else, so that the states always add up.
 
 from __future__ import annotations
 
-from crawlspace.frontier.postgres.columns import numbers
-from crawlspace.frontier.postgres.place import Shards
-from crawlspace.frontier.sqlite.book import (
+from crawlspace.frontier.counters import (
     BYTES,
     DUPLICATES,
     FETCHES,
@@ -18,6 +16,8 @@ from crawlspace.frontier.sqlite.book import (
     STATE_NAMES,
     HostDelta,
 )
+from crawlspace.frontier.postgres.columns import numbers
+from crawlspace.frontier.postgres.place import Shards
 from crawlspace.states import Event, UrlState, advance
 
 TOTALS = (*STATE_NAMES.values(), PAGES, FETCHES, BYTES, DUPLICATES, HOSTS, REFUSED_BEYOND_CAP)

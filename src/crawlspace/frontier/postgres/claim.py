@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from crawlspace.frontier.counters import HOSTS, REFUSED_BEYOND_CAP
 from crawlspace.frontier.postgres.columns import keys, numbers, texts
 from crawlspace.frontier.postgres.content import Contents
 from crawlspace.frontier.postgres.crowds import Domains, Strangers, count_only, hold_domains, strangers
@@ -19,8 +20,7 @@ from crawlspace.frontier.postgres.revisit import bring_forward
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Ended, Named, Place, Urls
-from crawlspace.frontier.sqlite.book import HOSTS, REFUSED_BEYOND_CAP
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, bettered, waiting
+from crawlspace.frontier.rows import Ending, Waiting, bettered, waiting
 from crawlspace.states import Event, UrlState
 from crawlspace.types import PATH_DEPENDENT, Claim, Claimed, Reason, host_id
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crawlspace.frontier.bounds import BURIED_AT_ONCE
 from crawlspace.frontier.postgres.columns import numbers, text
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.sqlite.condemned import BURIED_AT_ONCE
 from crawlspace.states import Event, UrlState, advance
 from crawlspace.types import Reason
 

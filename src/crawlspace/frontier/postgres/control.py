@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from crawlspace.frontier.bounds import KEPT_MS
 from crawlspace.frontier.postgres.columns import numbers, text, texts
 from crawlspace.frontier.postgres.hosts import hold as hold_rows
 from crawlspace.frontier.postgres.ledger import new_edition
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.sqlite.control import KEPT_MS
 from crawlspace.policy.commands import Asked, Hold
 
 _SQL = queries("control.sql")

@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from crawlspace.frontier.crowds import Crowd
+from crawlspace.frontier.crowds import FREED_AT_ONCE, Crowd, Place
 from crawlspace.frontier.postgres.columns import numbers, texts
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.sqlite.crowds import FREED_AT_ONCE, Place
 from crawlspace.policy.groups import address_name, domain_name
 from crawlspace.types import Reason
 

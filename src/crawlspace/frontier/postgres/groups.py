@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from crawlspace.frontier.bounds import CALLED_AT_ONCE
 from crawlspace.frontier.postgres.columns import numbers, texts
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.sqlite.groups import CALLED_AT_ONCE
 from crawlspace.policy.groups import PaceGroup
 
 _SQL = queries("groups.sql")

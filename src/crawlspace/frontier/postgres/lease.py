@@ -19,9 +19,9 @@ from crawlspace.frontier.postgres.groups import Asking, admit
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Named, Urls
+from crawlspace.frontier.quotas import ROUNDS, Quotas
+from crawlspace.frontier.rows import Waiting, pace, queued_url
 from crawlspace.frontier.settings import CLASSES
-from crawlspace.frontier.sqlite.lease import ROUNDS, Quotas
-from crawlspace.frontier.sqlite.rows import Waiting, pace, queued_url
 from crawlspace.policy.groups import PaceGroup
 from crawlspace.states import Event, UrlState
 from crawlspace.types import Before, Lease, LeasedHost, Pace, QueuedUrl, Wish

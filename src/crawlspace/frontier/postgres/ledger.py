@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from crawlspace.errors import UsageError
 from crawlspace.exchange import RobotsFile, RobotsVerdict
+from crawlspace.frontier.counters import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
 from crawlspace.frontier.postgres.book import TOTALS
 from crawlspace.frontier.postgres.columns import keys, numbers, text, texts
 from crawlspace.frontier.postgres.schema import OWN_FACTS
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Named, Place, Urls
-from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
+from crawlspace.frontier.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
 from crawlspace.policy.commands import News
 from crawlspace.states import UrlState
 from crawlspace.types import Counts, DeadLetter, HostFigures, Reason, Story, host_id

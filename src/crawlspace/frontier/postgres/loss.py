@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from crawlspace.frontier.bounds import CRASHES_WORKER, LONGEST_WAIT_MS, LOSSES, LOST_AT_ONCE, NO_TOKEN
 from crawlspace.frontier.postgres import groups
 from crawlspace.frontier.postgres.columns import numbers
 from crawlspace.frontier.postgres.hosts import drop_leases, given, hold
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Taking, Urls
-from crawlspace.frontier.sqlite.loss import CRASHES_WORKER, LONGEST_WAIT_MS, LOSSES, LOST_AT_ONCE
-from crawlspace.frontier.sqlite.rows import Ending
-from crawlspace.frontier.sqlite.urls import NO_TOKEN
+from crawlspace.frontier.rows import Ending
 from crawlspace.states import Event, UrlState
 
 _SQL = queries("loss.sql")

@@ -12,7 +12,7 @@ from crawlspace.frontier.postgres.hosts import HeldHost, hold
 from crawlspace.frontier.postgres.settle import _Settling
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Named
-from crawlspace.frontier.sqlite.rows import Waiting
+from crawlspace.frontier.rows import Waiting
 from crawlspace.states import Event, UrlState
 from crawlspace.types import Claim, Finished
 

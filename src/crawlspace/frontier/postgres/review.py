@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crawlspace.frontier.counters import HOSTS
 from crawlspace.frontier.postgres.columns import numbers, texts
 from crawlspace.frontier.postgres.crowds import Domains, hold_domains
 from crawlspace.frontier.postgres.hosts import HeldHost, hold
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Ended, Named, Place, Urls
-from crawlspace.frontier.sqlite.book import HOSTS
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, relation
+from crawlspace.frontier.rows import Ending, Waiting, relation
 from crawlspace.policy.review import WAITING, Browsed, Cursor, Known, Ruling, Shelf
 from crawlspace.states import Event, UrlState
 from crawlspace.types import HOST_BYTES, Reason

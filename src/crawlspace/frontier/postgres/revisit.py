@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from crawlspace.frontier.counters import DUPLICATES, PAGES
 from crawlspace.frontier.postgres.columns import keys, numbers
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
@@ -20,7 +21,6 @@ from crawlspace.frontier.rounds import (
     figures,
     told,
 )
-from crawlspace.frontier.sqlite.book import DUPLICATES, PAGES
 from crawlspace.states import Event, UrlState
 from crawlspace.types import Before, GenerationFigures, Plan, Round
 

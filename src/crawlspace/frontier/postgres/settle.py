@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from crawlspace.frontier.content_rows import Found
+from crawlspace.frontier.counters import BYTES, DUPLICATES, FETCHES, PAGES
 from crawlspace.frontier.postgres import crowds, groups
 from crawlspace.frontier.postgres.claim import Claiming
 from crawlspace.frontier.postgres.columns import keys, numbers, texts
@@ -24,8 +25,7 @@ from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Ended, Named, Place, Taking, Urls
 from crawlspace.frontier.rounds import Visited, last_done, planned, unchanged
-from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, PAGES
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, detail_column, ending, with_attempt
+from crawlspace.frontier.rows import Ending, Waiting, detail_column, ending, with_attempt
 from crawlspace.states import Event, UrlState, advance
 from crawlspace.types import (
     Answer,

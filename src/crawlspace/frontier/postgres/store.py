@@ -17,6 +17,8 @@ from typing import TypeVar
 from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
+from crawlspace.frontier.crowds import FIRST
+from crawlspace.frontier.crowds import Place as Crowded
 from crawlspace.frontier.postgres import captures, control, revisit
 from crawlspace.frontier.postgres.adopt import adopt
 from crawlspace.frontier.postgres.audit import contradictions
@@ -36,10 +38,8 @@ from crawlspace.frontier.postgres.sessions import Connection, Sessions, queries
 from crawlspace.frontier.postgres.settle import settle
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.wake import free_crowded, wake
+from crawlspace.frontier.quotas import Quotas
 from crawlspace.frontier.settings import FrontierSettings
-from crawlspace.frontier.sqlite.crowds import FIRST
-from crawlspace.frontier.sqlite.crowds import Place as Crowded
-from crawlspace.frontier.sqlite.lease import Quotas
 from crawlspace.policy.commands import Asked, Hold, News
 from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf

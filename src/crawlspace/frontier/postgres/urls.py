@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+from crawlspace.frontier.bounds import NO_TOKEN
 from crawlspace.frontier.postgres.columns import blobs, numbers, texts
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, outcome
-from crawlspace.frontier.sqlite.urls import NO_TOKEN
+from crawlspace.frontier.rows import Ending, Waiting, outcome
 from crawlspace.states import UrlState
 
 _SQL = queries("urls.sql")

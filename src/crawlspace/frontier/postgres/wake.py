@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from crawlspace.frontier.crowds import Place
 from crawlspace.frontier.postgres import crowds, groups, revisit
 from crawlspace.frontier.postgres.columns import numbers
 from crawlspace.frontier.postgres.condemned import empty_some
 from crawlspace.frontier.postgres.lease import budgets
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
-from crawlspace.frontier.sqlite.crowds import Place
-from crawlspace.frontier.sqlite.lease import DUE_AT_ONCE
+from crawlspace.frontier.quotas import DUE_AT_ONCE
 
 _SQL = queries("wake.sql")
 

@@ -14,9 +14,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from crawlspace.frontier.counters import DUPLICATES, PAGES
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite.book import DUPLICATES, PAGES, Book
+from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.connection import connect, connect_reading, reading, translated, writing
 from crawlspace.frontier.sqlite.loss import Losing
 from crawlspace.frontier.sqlite.schema import require, steps

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from crawlspace.frontier.counters import HOSTS, REFUSED_BEYOND_CAP
+from crawlspace.frontier.rows import Ending, Waiting, bettered, waiting
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import listed, statements
-from crawlspace.frontier.sqlite.book import HOSTS, REFUSED_BEYOND_CAP, Book
+from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.crowds import Crowds
 from crawlspace.frontier.sqlite.revisit import bring_forward
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, bettered, waiting
 from crawlspace.frontier.sqlite.urls import URLS, Place, Urls
 from crawlspace.states import Event, UrlState
 from crawlspace.types import PATH_DEPENDENT, Claim, Claimed, Reason, host_id

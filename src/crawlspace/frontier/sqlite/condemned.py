@@ -9,15 +9,13 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
+from crawlspace.frontier.bounds import BURIED_AT_ONCE
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.states import Event, UrlState
 from crawlspace.types import Reason
 
 _SQL = statements(__package__, "condemned.sql")
-
-BURIED_AT_ONCE = 5_000
-"""Rows moved in one transaction: about a tenth of a second. The calls of lease that follow take the rest."""
 
 _GIVEN_UP = "its host was given up"
 

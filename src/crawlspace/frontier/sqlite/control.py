@@ -5,14 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from crawlspace.frontier.bounds import KEPT_MS
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.ledger import new_edition
 from crawlspace.policy.commands import Asked, Hold
 
 _SQL = statements(__package__, "control.sql")
-
-KEPT_MS = 3_600_000
-"""Answers are kept this long for those who asked."""
 
 
 def ask(connection: sqlite3.Connection, commands: Sequence[str], now: int) -> list[int]:

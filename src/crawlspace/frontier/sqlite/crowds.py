@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import sqlite3
 
-from crawlspace.frontier.crowds import Crowd
+from crawlspace.frontier.crowds import FREED_AT_ONCE, Crowd, Place
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.policy.groups import address_name, domain_name
 from crawlspace.types import Reason
 
 _SQL = statements(__package__, "crowds.sql")
-
-FREED_AT_ONCE = 500
-"""Hosts that one call looks at when an address may have more."""
-
 
 class Crowds:
     """The domains that one batch meets, inside a transaction of the caller."""
@@ -83,11 +79,6 @@ def is_one_too_many(connection: sqlite3.Connection, settings: FrontierSettings, 
 def park(connection: sqlite3.Connection, hid: int) -> None:
     """A host that was just let go rests, since too many have its address."""
     connection.execute(_SQL["park"], (hid,))
-
-
-Place = tuple[str, int]
-"""Where hosts that rest are looked at: behind this address and number."""
-FIRST: Place = ("", 0)
 
 
 def freed(connection: sqlite3.Connection, settings: FrontierSettings, after: Place) -> tuple[list[int], Place | None]:

@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 
 from crawlspace.errors import UsageError
+from crawlspace.frontier.rows import Ending, Waiting, evidence, history, relation
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.connection import connect_reading, reading, translated
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, evidence, history, relation
 from crawlspace.frontier.sqlite.schema import require, steps
 from crawlspace.states import TERMINAL, UrlState
 from crawlspace.types import Story

@@ -11,13 +11,11 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
+from crawlspace.frontier.bounds import CALLED_AT_ONCE
 from crawlspace.frontier.sql import statements
 from crawlspace.policy.groups import Grouping, PaceGroup
 
 _SQL = statements(__package__, "groups.sql")
-
-CALLED_AT_ONCE = 500
-"""Groups that one call of lease looks after."""
 
 
 @dataclass(slots=True)

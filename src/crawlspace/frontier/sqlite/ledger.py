@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from crawlspace.errors import UsageError
 from crawlspace.exchange import RobotsFile, RobotsVerdict
+from crawlspace.frontier.counters import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
+from crawlspace.frontier.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
 from crawlspace.frontier.sqlite.schema import FORMAT
 from crawlspace.frontier.sqlite.urls import Place, Urls
 from crawlspace.policy.commands import News

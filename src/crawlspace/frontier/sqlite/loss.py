@@ -9,27 +9,16 @@ from __future__ import annotations
 
 import sqlite3
 
+from crawlspace.frontier.bounds import CRASHES_WORKER, LONGEST_WAIT_MS, LOSSES, LOST_AT_ONCE
+from crawlspace.frontier.rows import Ending
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite import groups
 from crawlspace.frontier.sqlite.book import Book
-from crawlspace.frontier.sqlite.rows import Ending
 from crawlspace.frontier.sqlite.urls import Urls
 from crawlspace.states import Event, UrlState
 
 _SQL = statements(__package__, "loss.sql")
-
-LOST_AT_ONCE = 500
-"""Leases that one transaction gives up."""
-
-CRASHES_WORKER = "crashes_worker"
-"""Class of the dead letters of URLs whose leases are lost whoever holds them."""
-
-LOSSES = 4
-"""The first loss may be a neighbour's fault; three more alone are not."""
-
-LONGEST_WAIT_MS = 7 * 24 * 3600 * 1000
-"""No pace asks for more; a later `next_at` was written by a clock that was ahead."""
 
 
 class Losing:

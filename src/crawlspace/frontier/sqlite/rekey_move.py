@@ -14,11 +14,12 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from crawlspace.frontier.counters import DUPLICATES, HOSTS, PAGES, STATE_NAMES
+from crawlspace.frontier.rows import Waiting
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite.book import DUPLICATES, HOSTS, PAGES, STATE_NAMES, Book
+from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.rekey_plan import Naming, Place, Planned, request_of
-from crawlspace.frontier.sqlite.rows import Waiting
 from crawlspace.frontier.sqlite.urls import Place as WaitingPlace
 from crawlspace.frontier.sqlite.urls import Urls
 from crawlspace.states import UrlState

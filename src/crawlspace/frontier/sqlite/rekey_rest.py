@@ -8,9 +8,11 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
+from crawlspace.frontier.counters import DUPLICATES, HOSTS
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite.book import DUPLICATES, HOSTS, Book
+from crawlspace.frontier.sqlite.book import Book
+from crawlspace.frontier.sqlite.rekey_pages import Pages
 from crawlspace.frontier.sqlite.rekey_plan import Cursor, Named, Naming
 from crawlspace.types import FINGERPRINT_BYTES, HOST_BYTES, host_id
 
@@ -96,6 +98,7 @@ class Rest:
         elif host.fetched or host.discovered or self._is_there("has_refusals", host.hid):
             return
         self._connection.execute(_SQL["drop_host"], (host.hid,))
+        Pages(self._connection).leave(host.hid, host_id(heir.key))
         if host.met:
             self._book.add(HOSTS, -1)
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crawlspace.frontier.counters import HOSTS
+from crawlspace.frontier.rows import Ending, relation
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite.book import HOSTS, Book
+from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.crowds import Crowds
-from crawlspace.frontier.sqlite.rows import Ending, relation
 from crawlspace.frontier.sqlite.urls import Place, Urls
 from crawlspace.policy.review import Browsed, Cursor, Known, Ruling, Shelf
 from crawlspace.states import Event, UrlState

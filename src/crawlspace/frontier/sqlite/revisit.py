@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from crawlspace.frontier.counters import DUPLICATES, PAGES
 from crawlspace.frontier.rounds import (
     DUE_AT_ONCE,
     LATER_MS,
@@ -18,7 +19,7 @@ from crawlspace.frontier.rounds import (
 )
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite.book import DUPLICATES, PAGES, Book
+from crawlspace.frontier.sqlite.book import Book
 from crawlspace.states import Event, UrlState
 from crawlspace.types import Before, GenerationFigures, Plan, Round
 

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from crawlspace.frontier.counters import BYTES, DUPLICATES, FETCHES, PAGES
 from crawlspace.frontier.rounds import last_done, planned, unchanged
+from crawlspace.frontier.rows import Ending, Waiting, detail_column, ending, with_attempt
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite import crowds, groups
-from crawlspace.frontier.sqlite.book import BYTES, DUPLICATES, FETCHES, PAGES, Book
+from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.condemned import condemn
 from crawlspace.frontier.sqlite.revisit import visits
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, detail_column, ending, with_attempt
 from crawlspace.frontier.sqlite.urls import Urls
 from crawlspace.states import Event, UrlState, advance
 from crawlspace.types import (

@@ -20,6 +20,8 @@ from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
 from crawlspace.frontier.content_rows import Found
+from crawlspace.frontier.crowds import FIRST, Place
+from crawlspace.frontier.quotas import Quotas
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite import captures, control, revisit
 from crawlspace.frontier.sqlite.adopt import Adopting
@@ -36,9 +38,8 @@ from crawlspace.frontier.sqlite.connection import (
     writing,
 )
 from crawlspace.frontier.sqlite.content import Contents
-from crawlspace.frontier.sqlite.crowds import FIRST, Place
 from crawlspace.frontier.sqlite.learned import declare, declared, learn, learned
-from crawlspace.frontier.sqlite.lease import Leasing, Quotas, next_due, renew
+from crawlspace.frontier.sqlite.lease import Leasing, next_due, renew
 from crawlspace.frontier.sqlite.ledger import Ledger
 from crawlspace.frontier.sqlite.loss import Losing, clamp
 from crawlspace.frontier.sqlite.reprocess import Reprocessing

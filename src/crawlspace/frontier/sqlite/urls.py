@@ -10,17 +10,15 @@ from typing import NamedTuple
 
 import msgspec
 
+from crawlspace.frontier.bounds import NO_TOKEN
+from crawlspace.frontier.rows import Ending, Waiting, outcome
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite.rows import Ending, Waiting, outcome
 from crawlspace.states import UrlState
 
 _SQL = statements(__package__, "urls.sql")
 
 URLS = "url"
 TOKENS = "token"
-NO_TOKEN = 0
-"""Tokens begin at 1."""
-
 _decode_held = msgspec.json.Decoder(list[tuple[int, int]]).decode
 _encode_held = msgspec.json.Encoder().encode
 

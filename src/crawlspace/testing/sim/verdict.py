@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crawlspace.frontier.sqlite.loss import CRASHES_WORKER, LOSSES
+from crawlspace.frontier.bounds import CRASHES_WORKER, LOSSES
 from crawlspace.states import UrlState
 from crawlspace.testing.sim.web import ZONE
 from crawlspace.types import Pointer
