@@ -63,7 +63,7 @@ def export(
         if wanted.what is What.RECORDS:
             exporting.write_records(record_rows(directory, settings, wanted, snapshot.reach()), Target(target, force))
             return exporting.done
-        stories = snapshot.stories(wanted.states, wanted.host)
+        stories = snapshot.stories(wanted.telling, wanted.host)
         with _chosen(stories, wanted, directory, settings) as chosen:
             exporting.write(chosen, Target(target, force))
     return exporting.done

@@ -15,7 +15,7 @@ from crawlspace.archive.stored import Stored
 from crawlspace.errors import StoreDamaged
 from crawlspace.exchange import Capture, FetchResult
 from crawlspace.fetch.replay import result_of
-from crawlspace.pages.encoding import as_utf8, decode, sniff
+from crawlspace.pages.encoding import as_utf8, decode
 from crawlspace.pages.links import Page, read_page
 from crawlspace.pages.mime import content_type, is_html
 from crawlspace.pages.tree import parse
@@ -112,11 +112,11 @@ def text_of(read: Read) -> str | None:
     """The text of a page as a reader sees it, a line for each piece; None for what is no text."""
     headers, body = read.result.headers, read.result.body
     if is_html(headers, body):
-        document = parse(as_utf8(body, sniff(body, headers))).document
+        document = parse(as_utf8(body, read.page.charset)).document
         document.strip_tags(_UNSEEN, recursive=True)
         text = document.body.text(separator="\n") if document.body else ""
     elif content_type(headers).essence.startswith("text/"):
-        text = decode(body, sniff(body, headers))
+        text = decode(body, read.page.charset)
     else:
         return None
     return _LINES.sub("\n", _BLANKS.sub(" ", text)).strip()

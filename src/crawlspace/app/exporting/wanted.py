@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crawlspace.errors import UsageError
 from crawlspace.exports.pipeline import Stage
-from crawlspace.states import UrlState
+from crawlspace.states import TERMINAL, UrlState
 
 DAMAGES_KEPT = 1000
 """Captures that could not be read and are named; the rest is counted."""
@@ -90,6 +90,15 @@ class Wanted:
     """Records of this parser only."""
     base: str | None = None
     """Address of the directory in which a sitemap's parts will lie."""
+
+    @property
+    def telling(self) -> frozenset[UrlState]:
+        """Those of the states in which a URL can have something to tell: the others need not be read."""
+        if self.format is Format.SITEMAP or self.what is What.PAGES:
+            return self.states & {UrlState.DONE}
+        if self.what is What.LINKS:
+            return self.states & {UrlState.DONE, UrlState.STORED, UrlState.REDIRECTED}
+        return self.states & TERMINAL if self.what is What.CAPTURES else self.states
 
     def require(self) -> None:
         """Raise `UsageError` for what has no such form."""
