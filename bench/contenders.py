@@ -68,6 +68,7 @@ def _crawlspace(url: str) -> list[str]:
         "concurrency.global": str(CONCURRENCY),
         "fetch.connections_per_address": str(CONCURRENCY),
         "robots.obey": "true",
+        "content.near": "false",
         "network.allow": '["127.0.0.0/8"]',
     }
     options = [part for key, value in settings.items() for part in ("-s", f"{key}={value}")]
