@@ -98,7 +98,7 @@ def grown(archive: WarcArchive, capture: Capture, captures: int) -> int:
 
 
 @pytest.mark.parametrize(
-    "captures", [pytest.param(12_000), pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
+    "captures", [pytest.param(6_000), pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
 )
 def test_memory_does_not_grow_with_the_number_of_captures(
     archive: MakeArchive, capture: MakeCapture, tmp_path: Path, captures: int

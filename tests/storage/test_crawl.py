@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -29,6 +30,8 @@ from crawlspace.settings import Settings, load, nested
 from crawlspace.states import UrlState
 
 PAGES = 30
+SIZE = 300_000
+"""Bytes of such a file, where archive files are to change often."""
 SECONDS = 60
 
 
@@ -41,9 +44,13 @@ class _Site(BaseHTTPRequestHandler):
         name = self.path.removeprefix("/")
         known = name.isdecimal() and int(name) < PAGES
         links = "".join(f"<a href=/{n}>{n}</a>" for n in range(int(name) * 3 + 1, int(name) * 3 + 4)) if known else ""
+        self.server.asked += 1  # type: ignore[attr-defined]
         body = f"<!doctype html><title>{name}</title>{links}<p>{'the same words ' * 40}".encode() * known
+        leaf = known and int(name) * 3 + 1 >= PAGES and self.server.size  # type: ignore[attr-defined]
+        if leaf:
+            body = random.Random(name).randbytes(self.server.size)  # type: ignore[attr-defined]
         self.send_response(200 if known else 404)
-        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Type", "application/octet-stream" if leaf else "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -52,15 +59,30 @@ class _Site(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    asked = 0
+    size = 0
+    """Bytes of files at the leaves of the tree; with 0 they are pages too."""
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
 @pytest.fixture
-def site() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Site) as server:
-        server.daemon_threads = True
+def server_of_pages() -> Iterator[_Server]:
+    with _Server(("127.0.0.1", 0), _Site) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield server
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def site(server_of_pages: _Server) -> str:
+    return server_of_pages.address
 
 
 @pytest.fixture
@@ -70,8 +92,10 @@ def environment(gated: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return dict(os.environ)
 
 
-def command(folder: Path, site: str, address: str) -> list[str]:
+def command(folder: Path, site: str, address: str, **more: object) -> list[str]:
+    folder.mkdir(exist_ok=True)
     values = {
+        **more,
         "host.delay": 0.01,
         "network.allow": ["127.0.0.1"],
         "archive.store": address,
@@ -166,3 +190,34 @@ def test_a_storage_that_is_away_pauses_the_crawl_which_then_goes_on(
     assert "s3://" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert pages(tmp_path / "crawl") == sorted(f"{site}/{n}" for n in range(PAGES))
+
+
+def test_a_crawl_that_is_killed_while_its_files_change_has_the_rows_of_one_that_was_not(
+    server_of_pages: _Server, tmp_path: Path
+) -> None:
+    """On the local disk, a new file after every third page."""
+    server_of_pages.size = SIZE
+    settings = {"archive.max_file": 1 << 20, "archive.compression": "zstd"}
+    environment = dict(os.environ)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run(command(whole, server_of_pages.address, "", **settings), environment).returncode == 0
+    crawl = command(killed, server_of_pages.address, "", **settings)
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    asked = server_of_pages.asked
+    with subprocess.Popen(crawl, env=environment, **pipes) as running:
+        wait_for(lambda: server_of_pages.asked >= asked + PAGES // 2)
+        running.kill()
+    assert run(crawl, environment).returncode == 0
+    places = [CrawlDirectory(folder / "crawl") for folder in (whole, killed)]
+    for place in places:
+        assert len(list(place.archive.glob("*.warc.*"))) > 4
+        assert checked(place) == []
+        index_table(place, used(place))
+    assert _done(places[0]) == _done(places[1])
+
+
+def _done(place: CrawlDirectory) -> set[tuple[str, ...]]:
+    """What the table says of the pages; a page that was under way at a kill may be in it twice."""
+    table = pyarrow.dataset.dataset(place.captures, partitioning="hive").to_table().to_pylist()
+    names = ("url", "canonical", "body_digest", "payload_digest", "detected", "links", "relation")
+    return {tuple(str(row[name]) for name in names) for row in table if row["outcome"] == "done"}
