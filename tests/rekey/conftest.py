@@ -26,6 +26,7 @@ from crawlspace.types import (
     Claim,
     Died,
     Evidence,
+    Fingerprints,
     Finished,
     Lease,
     Moved,
@@ -159,7 +160,8 @@ class Builder:
         body = number if self.chance.random() < 0.8 else url.url
         digest = hashlib.sha256(body.encode()).digest()
         pointer = Pointer("a.warc.gz", self.chance.randrange(10**6), 100)
-        return Evidence(now, status, error, "", pointer, digest, "text/html", 500, 20)
+        seen = Fingerprints(digest, digest, 500, simhash=int.from_bytes(digest[:8], "big"), shape=f"/{len(number)}")
+        return Evidence(now, status, error, "", pointer, digest, "text/html", 500, 20, fingerprints=seen)
 
 
 def build(path: Path, urls: int, seed: int, settings: Settings) -> CrawlDirectory:

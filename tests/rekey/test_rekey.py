@@ -197,6 +197,14 @@ def test_nothing_names_a_merged_url_any_more(tmp_path: Path, built: Built) -> No
     assert not gone & {row["id"] for row in tables["content"]}
     assert not [row for row in tables["outcome"] if row["copy_of"] == row["id"]]
     assert sum(row["copy_of"] is not None for row in tables["outcome"]) > 0
+    for name in ("id", "copy_of", "grp", "stopped_by"):
+        assert not gone & {row[name] for row in tables["page"]}, name
+    assert not gone & {row["id"] for row in tables["said"]}
+    assert not [row for row in tables["page"] if row["copy_of"] == row["id"]]
+    assert sum(row["copy_of"] is not None for row in tables["page"]) > 0
+    exact = sum(row["verdict"] == 1 for row in tables["page"])
+    assert {row["n"] for row in tables["content_total"] if row["name"] == "exact"} == {exact}
+    assert sum(row["exact"] for row in tables["host_content"]) == exact
 
 
 def test_waiting_urls_that_merge_take_the_better_class_and_way(tmp_path: Path, built: Built) -> None:

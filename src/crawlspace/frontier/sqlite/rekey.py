@@ -23,6 +23,7 @@ from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.condemned import bury_some
 from crawlspace.frontier.sqlite.connection import connect, durably, translated, writing
 from crawlspace.frontier.sqlite.rekey_move import Moving
+from crawlspace.frontier.sqlite.rekey_pages import Pages
 from crawlspace.frontier.sqlite.rekey_plan import WALKS, Cursor, Naming, Planning, planned_after
 from crawlspace.frontier.sqlite.rekey_rest import Rest
 
@@ -38,6 +39,8 @@ _PLANNING = {f"plan {place.name.lower()}": place for place in WALKS}
 _MOVING = "move"
 _POINTING = ("point outcome", "point queue", "point delayed", "point content")
 _HOSTS = "hosts"
+_PAGES = ("point page", "point said")
+"""After the hosts: what merged pages counted for is with their heirs then."""
 READY = "ready"
 """The stage in which all URLs are under the new rules, and the store does not say so yet."""
 LINKS = "links"
@@ -45,7 +48,7 @@ MERGED_LINKS = "links of merged"
 DONE = "done"
 """The stages in which archived pages are read again; their work is done by whoever has the archive."""
 
-_STAGES = (*_PLANNING, _MOVING, *_POINTING, _HOSTS, READY)
+_STAGES = (*_PLANNING, _MOVING, *_POINTING, _HOSTS, *_PAGES, READY)
 _FIRST: dict[str, Cursor] = {
     **{stage: WALKS[place][1] for stage, place in _PLANNING.items()},
     _MOVING: ("", -1, -1, 0),
@@ -53,6 +56,8 @@ _FIRST: dict[str, Cursor] = {
     "point queue": (-1, -1, -1),
     "point delayed": (-1, -1),
     "point content": ("",),
+    "point page": (-1,),
+    "point said": (-(1 << 63),),
     _HOSTS: (-1,),
     READY: (),
 }
@@ -169,12 +174,14 @@ class Rekeying:
             return _onwards(told, reached)
         if stage == _MOVING:
             return self._move(progress)
-        rest = Rest(self._connection, self._settings, self._naming)
+        rest, pages = Rest(self._connection, self._settings, self._naming), Pages(self._connection)
         walks = {
             "point outcome": rest.outcomes,
             "point queue": rest.queue,
             "point delayed": rest.delayed,
             "point content": rest.content,
+            "point page": pages.pages,
+            "point said": pages.said,
             _HOSTS: rest.hosts,
         }
         return _onwards(progress, walks[stage](after, self._batch))
