@@ -288,3 +288,11 @@ def test_every_result_has_an_outcome_and_every_failure_a_class(
 def test_a_dead_end_fails_for_good_under_its_name() -> None:
     """Used where only the reader of an answer can tell, as with a redirect loop."""
     assert dead_end("redirect_loop") == Outcome(Kind.TERMINAL, error="redirect_loop")
+
+
+@pytest.mark.parametrize(
+    ("raw", "location"), [(b"/a", "/a"), ("/ж".encode(), "/ж"), (b"/\xe9", "/é"), (b"/\xc3\xa9", "/é")]
+)
+def test_a_location_is_read_as_utf_8_where_it_is_that(raw: bytes, location: str) -> None:
+    result = FetchResult("http://a.test/", 0, status=302, headers=Headers(((b"Location", raw),)))
+    assert classify(result, 0).location == location

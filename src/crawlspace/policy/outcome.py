@@ -131,7 +131,7 @@ def classify(result: FetchResult, now: int, retry_after_max_ms: int = DAY_MS) ->
     slow_down = result.status in SLOW_DOWN_STATUSES or bool(wait)
     if 200 <= result.status < 300 or result.status == 304:
         return _answered_well(result, wait, slow_down)
-    location = result.headers.get("location").strip()
+    location = _as_utf8(result.headers.get("location").strip())
     if location and 300 <= result.status < 400 and result.status not in NO_REDIRECTS:
         return Outcome(
             Kind.REDIRECT,
@@ -142,6 +142,14 @@ def classify(result: FetchResult, now: int, retry_after_max_ms: int = DAY_MS) ->
         )
     kind = Kind.TRANSIENT if _is_passing(result.status) else Kind.TERMINAL
     return Outcome(kind, error=f"http_{result.status}", retry_after_ms=wait, slow_down=slow_down)
+
+
+def _as_utf8(value: str) -> str:
+    """A header's text whose bytes are UTF-8, as most servers mean it that send other than ASCII; else as it is."""
+    try:
+        return value if value.isascii() else value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
 
 
 def dead_end(error: str) -> Outcome:
