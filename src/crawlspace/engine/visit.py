@@ -242,9 +242,8 @@ class Visit:
         for asker in self.run.askers:
             url = asker.question(self.lease.host.name) if self._goes_on() else None
             robots = None if url is None else await self._robots(url)
-            if url is None or robots is None or not robots.check(url).allowed or not self.run.take_page():
-                continue
-            asker.answered(url, await self._fetch_beside(url, is_robots=False))
+            if url and robots is not None and robots.check(url).allowed and self.run.take_page():
+                asker.answered(url, await self._fetch_beside(url, is_robots=False))
 
     # -- robots ---------------------------------------------------------------------------------------------
 
