@@ -179,6 +179,18 @@ def test_an_answer_that_nothing_changed_names_what_is_still_right(
     assert Checker(SimpleNamespace(inputs=files, verbose=False)).process_all() == 0
 
 
+def test_a_304_refers_to_its_own_page_and_not_to_another_of_the_same_bytes(
+    archive: MakeArchive, capture: MakeCapture
+) -> None:
+    (mirror,) = store(archive(), [capture(url="http://mirror.test/", payload=PAYLOAD)])
+    head = b"HTTP/1.1 304 Not Modified\r\n\r\n"
+    wanted = Reference("http://a.test/", 5000, mirror)
+    (pointer,) = store(archive(), [capture(status=304, response_head=head, payload=b"", refers_to=wanted)])
+    found = archive().open(pointer).refers_to
+    assert found is not None
+    assert found == Reference("http://a.test/", 5000)
+
+
 def test_a_304_to_what_is_not_known_here_keeps_its_name(archive: MakeArchive, capture: MakeCapture) -> None:
     head = b"HTTP/1.1 304 Not Modified\r\n\r\n"
     answer = capture(status=304, response_head=head, payload=b"", refers_to=Reference("http://a.test/", 5000))

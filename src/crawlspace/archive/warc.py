@@ -228,7 +228,10 @@ class WarcArchive:
         """
         found = self._reader.original(wanted.pointer) if wanted.pointer else None
         if capture.status == 304:
-            return replace(capture, refers_to=_reference_to(*found) if found else wanted)
+            # It is the same page's earlier capture that is still right, not another's of the same bytes.
+            its_own = found is not None and wanted.url in ("", found[1].url)
+            known = _reference_to(*found) if found and its_own else replace(wanted, pointer=None)
+            return replace(capture, refers_to=known)
         whole = capture.truncated is None and len(capture.payload) > 0 and self._settings.revisits
         if not whole or found is None or found[1].truncated or found[1].payload != capture.payload:
             return replace(capture, refers_to=None)

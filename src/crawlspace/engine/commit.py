@@ -295,14 +295,26 @@ async def _refer(group: list[Item], captures: Captures) -> None:
     """Let captures of bytes that a settled page has refer to that page: the archive looks whether they can."""
     waiting: dict[bytes, list[Item]] = {}
     for item in group:
-        digest = item.settlement.evidence.digest if isinstance(item.settlement, Finished) else None
-        if digest is not None and item.captures and item.captures[-1].refers_to is None:
+        digest = _repeated(item.settlement)
+        if digest is not None and item.captures:
             waiting.setdefault(digest, []).append(item)
     for found, items in zip(await captures.originals(list(waiting)), waiting.values(), strict=True):
         for item in items if found is not None else ():
             last = item.captures[-1]
-            referring = replace(last, refers_to=Reference(last.url, last.at, found))
+            refers = last.refers_to or Reference(last.url, last.at)
+            referring = replace(last, refers_to=replace(refers, pointer=found))
             item.captures = [*item.captures[:-1], referring]
+
+
+def _repeated(settlement: Settlement | None) -> bytes | None:
+    """The digest of the body that this answer repeats, or says to be still right; None when there is none."""
+    match settlement:
+        case Finished():
+            return settlement.evidence.digest
+        case Unchanged() if settlement.url.before is not None:
+            return settlement.url.before.digest
+        case _:
+            return None
 
 
 def _with_pointer(settlement: Settlement, pointer: Pointer | None) -> Settlement:
