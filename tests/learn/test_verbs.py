@@ -197,6 +197,8 @@ def test_groups_can_be_chosen_and_written(verb: Verb, made: Path, tmp_path: Path
     assert verb("duplicates", made, "-o", file).code == USAGE
     assert verb("duplicates", made, "-o", file, "--force", "--limit", "1").code == 0
     assert verb("duplicates", made, "-o", tmp_path / "groups.csv").code == USAGE
+    assert verb("duplicates", made, "--threshold", "0.8").code == USAGE
+    assert verb("duplicates", made, "--similar", "--threshold", "0.8", "--limit", "1").code == 0
     assert verb("duplicates", made, "--host", "b.test").out == "no such groups\n"
     exact = verb("duplicates", made, "--exact", "--host", HOST, "--json").lines
     assert {each["likeness"] for each in exact} == {"exact"}

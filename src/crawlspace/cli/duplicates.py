@@ -18,6 +18,7 @@ from crawlspace.errors import UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import moment
 
+THRESHOLD = 0.9
 SHOWN_MEMBERS = 10
 SHOWN_CHANGES = 5
 SHOWN_WORDS = 120
@@ -38,9 +39,7 @@ SHOWN_WORDS = 120
 @click.option(
     "--threshold",
     type=click.FloatRange(0.5, 1.0),
-    default=0.9,
-    show_default=True,
-    help="Part of their text that pages share, with --similar.",
+    help=f"Part of their text that pages share, with --similar; {THRESHOLD} unless given.",
 )
 @click.option("--host", help="Only groups with a page of this host.")
 @click.option(
@@ -57,7 +56,7 @@ SHOWN_WORDS = 120
 def command(
     directory: Path,
     likeness: str | None,
-    threshold: float,
+    threshold: float | None,
     host: str | None,
     least: int,
     limit: int | None,
@@ -73,8 +72,10 @@ def command(
     """
     if file is not None and not (str(file) == "-" or file.name.lower().endswith(".jsonl")):
         raise UsageError(f"groups are written as JSON lines: call the file {file}.jsonl")
+    if threshold is not None and likeness != Likeness.SIMILAR:
+        raise UsageError("--threshold is for --similar: near-duplicates were found by content.distance")
     place = CrawlDirectory(directory)
-    wanted = Wanted(None if likeness is None else Likeness(likeness), host, least, threshold, links)
+    wanted = Wanted(None if likeness is None else Likeness(likeness), host, least, threshold or THRESHOLD, links)
     with open_duplicates(place, settings_used(place)) as duplicates:
         groups = islice(duplicates.groups(wanted), limit)
         if file is not None:
