@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import join
 
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.store import dump_command
 from crawlspace.archive.joins import LIST
 from crawlspace.errors import CrawlDirError, DiskFull, StoreDamaged, UsageError
 from crawlspace.frontier.sqlite.backup import copy_store
@@ -38,6 +40,12 @@ def back_up(directory: CrawlDirectory, target: Path, settings: Settings) -> Copi
     """Copy a crawl to a directory that is not there yet; raises `UsageError`, `CrawlDirError` or `DiskFull`."""
     directory.require()
     target = target.absolute()
+    if directory.shared.exists():
+        dump, copy = dump_command(directory, target.with_suffix(".dump")), [str(directory.path), str(target)]
+        raise UsageError(
+            f"the frontier of {directory.path} lies in PostgreSQL, whose own tools copy it",
+            hint=f"first: {dump} ; then copy this directory, and those of other workers: cp -a {join(copy)}",
+        )
     if target.exists():
         raise UsageError(f"{target} is there already", hint="a backup goes to a directory of its own")
     if target.is_relative_to(directory.path.resolve()):

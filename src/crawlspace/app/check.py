@@ -7,18 +7,19 @@ meanwhile; only its owner can have it repaired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.raw import disk_of, read_archive
+from crawlspace.app.store import inspected
 from crawlspace.archive.disk import Disk, Unreachable
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock
 from crawlspace.content.digest import body_digest
-from crawlspace.errors import ArchiveAway, StoreDamaged
+from crawlspace.errors import ArchiveAway, StoreDamaged, UsageError
 from crawlspace.fetch.replay import result_of
 from crawlspace.frontier.sqlite.audit import Audit, Captured, Fault, open_audit
 from crawlspace.settings import Settings
@@ -77,17 +78,36 @@ class Checker:
         """Check, and repair if asked to; raises `CrawlDirInUse` when that is wanted of a crawl that runs."""
         self.directory.require()
         report = Report()
+        if self.directory.shared.exists():
+            self._shared(report)
+            return report
         with ExitStack() as stack:
             if self.repair:
                 stack.enter_context(self.directory.locked())
             opened = open_audit(self.directory.database, self.settings.frontier(), owned=self.repair)
             audit = stack.enter_context(opened)
             self._store(audit, report)
-            short = self._files(audit, report)
-            self._captures(audit, report)
+            short = self._files(audit.files(), report)
+            for lost in self._captures(_batches(audit), report):
+                if self.repair:
+                    audit.lose(lost)
             if short and self.repair:
                 audit.lower(short)
         return report
+
+    def _shared(self, report: Report) -> None:
+        """A store that workers share, and the archive of this directory; those of others are theirs to check."""
+        if self.repair:
+            raise UsageError(
+                f"the frontier of {self.directory.path} is shared, and is not repaired here",
+                hint="restore the database from a backup, or ask with what `check` says",
+            )
+        with inspected(self.directory, self.settings.frontier(), self.clock) as inspection:
+            for fault in inspection.faults():
+                report.add(fault.what, repaired=False)
+            self._files(inspection.files(), report)
+            for _ in self._captures(inspection.batches(BATCH), report):
+                pass
 
     def _store(self, audit: Audit, report: Report) -> None:
         faults = audit.faults(deep=self.deep)
@@ -98,30 +118,29 @@ class Checker:
         for fault in faults:
             report.add(fault.what, repaired=fault not in left)
 
-    def _files(self, audit: Audit, report: Report) -> list[str]:
+    def _files(self, files: Mapping[str, int], report: Report) -> list[str]:
         """Files of the archive that lack bytes."""
-        sizes = {name: (self._size(name) or 0, noted) for name, noted in audit.files().items()}
+        sizes = {name: (self._size(name) or 0, noted) for name, noted in files.items()}
         short = [name for name, (size, noted) in sizes.items() if size < noted]
         for name in short:
             size, noted = sizes[name]
             report.add(f"the archive file {name} has {size} bytes where {noted} were stored", repaired=self.repair)
         return short
 
-    def _captures(self, audit: Audit, report: Report) -> None:
+    def _captures(self, batches: Iterator[list[Captured]], report: Report) -> Iterator[list[Captured]]:
+        """Look at all captures; those that cannot be had, batch by batch."""
         archive = None
         if self.directory.archive.is_dir():
             archive = read_archive(self.directory, self.settings, self.clock)
-        after = 0
-        while batch := audit.captures(after, BATCH):
-            after = batch[-1].id
+        for batch in batches:
             lost: list[Captured] = []
             for captured in batch:
                 why = self._fault_of(captured, archive)
                 if why is not None:
                     lost.append(captured)
                     report.add(f"URL {captured.id}, {captured.url}: {why}", repaired=self.repair)
-            if lost and self.repair:
-                audit.lose(lost)
+            if lost:
+                yield lost
             report.captures += len(batch)
             self.watch(report.captures)
 
@@ -160,6 +179,13 @@ class Checker:
         """Looked at again: the file of a crawl that runs has grown before the store knew of it."""
         del self._sizes[name]
         return self._size(name) or 0
+
+
+def _batches(audit: Audit) -> Iterator[list[Captured]]:
+    after = 0
+    while batch := audit.captures(after, BATCH):
+        after = batch[-1].id
+        yield batch
 
 
 def _size(disk: Disk, path: Path) -> int | None:

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import secrets
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import tomli_w
 
 from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.loop import run_loop
 from crawlspace.clock import Clock
 from crawlspace.errors import CrawlDirError, UsageError
 from crawlspace.frontier.settings import FrontierSettings
@@ -25,6 +29,7 @@ from crawlspace.types import Adopted, Claim, Finished
 
 if TYPE_CHECKING:
     from crawlspace.frontier.postgres import Place, PostgresFrontier
+    from crawlspace.frontier.postgres.inspection import Inspection
 
 _SAYS = "# Where this crawl's frontier lies, and the name by which this directory is known there. Keep it.\n\n"
 
@@ -143,6 +148,29 @@ async def open_to_read(directory: CrawlDirectory, settings: FrontierSettings, cl
     if directory.shared.exists():
         return await open_beside(directory, settings, clock)
     return await SqliteFrontier.open(directory.database, settings, clock, read_only=True)
+
+
+@contextmanager
+def inspected(directory: CrawlDirectory, settings: FrontierSettings, clock: Clock) -> Iterator[Inspection]:
+    """The shared store of a directory, to be held against itself and against this directory's archive."""
+
+    async def look() -> None:
+        # Whether there is a crawl there, in a format that we know, is for the store itself to say.
+        await (await open_beside(directory, settings, clock)).close()
+
+    kept = _kept(directory, None)
+    run_loop(look)
+    names = [kept.worker, *(f"{kept.worker}.{number}" for number in range(1, kept.members + 1))]
+    from crawlspace.frontier.postgres.inspection import open_inspection
+
+    with open_inspection(_place(kept.address), names) as inspection:
+        yield inspection
+
+
+def dump_command(directory: CrawlDirectory, file: Path) -> str:
+    """The command that copies the shared store of a directory into a file."""
+    place = _place(_kept(directory, None).address)
+    return f"pg_dump --schema={place.schema} --format=custom --file={quote(str(file))} {quote(place.address)}"
 
 
 async def facts_at(address: str, clock: Clock) -> dict[str, str]:
