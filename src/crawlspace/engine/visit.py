@@ -256,8 +256,7 @@ class Visit:
             self._adopt_crawl_delay(robots)
             await self._announce_sitemaps(origin, robots)
             await self._admit_again(robots)
-        elif self._pace.crawl_delay_ms is None:
-            # Whoever learned it lost the host before its clock was stored.
+        elif self._pace.crawl_delay_ms is None:  # whoever learned it lost the host before its clock was stored
             self._adopt_crawl_delay(robots)
         if not robots.defers:
             return robots
