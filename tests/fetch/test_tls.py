@@ -235,3 +235,22 @@ def test_a_key_with_a_password_is_refused_rather_than_asked_for(authority: trust
     path.write_bytes(locked + leaf.cert_chain_pems[0].bytes())
     with pytest.raises(ConfigError, match=r"mine\.pem"):
         Contexts(FetchSettings(client_certificates={"https://a.test": str(path)}))
+
+
+def test_bug_054_hosts_at_one_address_with_one_certificate_get_connections_of_their_own(
+    run: Any, serving: Any, fetching: Any, authority: trustme.CA, ca_file: str
+) -> None:
+    """A server may answer 421 to a Host that is not the name its connection was made with (RFC 9110, 15.5.20)."""
+    told: list[str | None] = []
+    context = context_of(authority.issue_cert("a.test", "b.test"))
+    context.sni_callback = lambda _socket, name, _context: told.append(name)
+
+    async def test() -> list[int]:
+        async with serving(OK, tls=context) as server:
+            names = {f"{host}:{server.port}": f"127.0.0.1:{server.port}" for host in ("a.test", "b.test")}
+            async with fetching(NetworkSettings(allow=["127.0.0.1"], resolve=names), ca_file=ca_file) as fetcher:
+                urls = [server.url(scheme="https", host=host) for host in ("a.test", "b.test", "a.test")]
+                return [(await fetcher.fetch(FetchRequest(url))).status for url in urls]
+
+    assert run(test()) == [200, 200, 200]
+    assert told == ["a.test", "b.test"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import crawlspace
 from crawlspace.exchange import FetchError, FetchResult, Headers, Truncated
 from crawlspace.fetch import FetchSettings
 from crawlspace.fetch.response import ResponseReader
@@ -374,3 +375,19 @@ def test_a_cookie_goes_back_to_its_own_host_and_port_and_to_no_other(case: str, 
     sent = {url: b"Cookie: k=v" in head for url, head in zip(web.urls, web.asked, strict=True)}
     assert sent[f"http://{host}/b"] is True
     assert sent["http://two.test/c"] is False
+
+
+def test_bug_072_a_crawl_of_a_sitemap_goes_on_where_it_stopped(web: Any) -> None:
+    urls = [f"http://site.test/{n}" for n in range(30)]
+    locations = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    web.put(
+        "http://site.test/sitemap.xml", f"<urlset>{locations}</urlset>".encode(), b"Content-Type: application/xml"
+    )
+    for url in urls:
+        web.page(url)
+    crawlspace.Crawl(web.directory, ["http://site.test/sitemap.xml"], settings=web.settings(budget__pages=10)).run()
+    assert len([url for url in web.urls if url in urls]) < 30
+    result = web.crawl()
+    asked = [url for url in web.urls if url in urls]
+    assert sorted(asked) == sorted(urls)
+    assert result.counts.pages == 31

@@ -198,8 +198,8 @@ class Resolver:
         try:
             found = await self.lookup(name)
             if isinstance(found, Records):
-                found, ttl = found.addresses, min(max(found.ttl, SHORTEST_TTL), self._settings.dns_ttl_max)
-            addresses = _distinct(found)
+                ttl = min(max(found.ttl, SHORTEST_TTL), self._settings.dns_ttl_max)
+            addresses = _distinct(found.addresses if isinstance(found, Records) else found)
         except (OSError, ValueError) as error:  # UnicodeError, a name no resolver can spell, is a ValueError
             problem = f"{name}: {getattr(error, 'strerror', None) or error}"
         if not addresses and not problem:

@@ -102,7 +102,7 @@ class ResponseReader:
         self.received += len(data)
         if not self.head:
             data = self._read_head(data)
-            if not self.head or self.done:
+            if self.done or not self.head:
                 return self.done
         if data or self._framing is _NONE:
             self._read_body(data)
