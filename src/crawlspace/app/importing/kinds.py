@@ -17,6 +17,8 @@ class Kind(StrEnum):
 
     WARC = "warc"
     """Captures: WARC or ARC, compressed or not."""
+    WACZ = "wacz"
+    """A package of archive files."""
     INDEX = "cdxj"
     """Where captures lie: CDXJ, or CDX with its line of letters."""
     JSON = "json"
@@ -38,13 +40,14 @@ class Source(NamedTuple):
 
 _SUFFIXES = {
     **dict.fromkeys((".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"), Kind.WARC),
+    ".wacz": Kind.WACZ,
     **dict.fromkeys((".cdxj", ".cdx", ".cdxj.gz", ".cdx.gz"), Kind.INDEX),
     **dict.fromkeys((".jsonl", ".jl", ".json", ".jsonl.gz", ".jl.gz", ".json.gz", ".jsonl.zst"), Kind.JSON),
     **dict.fromkeys((".csv", ".csv.gz"), Kind.CSV),
     **dict.fromkeys((".txt", ".tsv", ".lst", ".urls", ".txt.gz"), Kind.LIST),
 }
 _SCRAPY = ("requests.seen", "requests.queue")
-_OF_COLLECTIONS = frozenset({Kind.WARC, Kind.INDEX})
+_OF_COLLECTIONS = frozenset({Kind.WARC, Kind.WACZ, Kind.INDEX})
 _MAGIC = 16
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -18,9 +20,12 @@ from crawlspace.app.importing.imported import Imported
 from crawlspace.app.importing.kinds import Kind, Source, sources
 from crawlspace.app.importing.lists import Fields, Listed, index_lines, listed
 from crawlspace.app.importing.scrapy import waiting
+from crawlspace.app.importing.wacz import unpacked
 from crawlspace.errors import DiskFull, StoreError, UsageError
 from crawlspace.types import Address, Unusable
 
+UNPACKED = ".import-"
+"""Beginning of the name of a directory for files out of a package."""
 REACHED = "import"
 """The fact that says how far an import of many files is."""
 
@@ -103,6 +108,8 @@ class _Importing:
         match source.kind:
             case Kind.WARC:
                 await self._archive(source.path)
+            case Kind.WACZ:
+                await self._package(source.path)
             case Kind.INDEX:
                 await self._index(source.path)
             case Kind.SCRAPY:
@@ -114,6 +121,15 @@ class _Importing:
         shelf = self._shelf()
         await self.adopter.captures(captures(path, shelf, self.done))
         await self._forget_unused(shelf, name_on(path, shelf) if shelf.keeps else None)
+
+    async def _package(self, path: Path) -> None:
+        """The archive files of a package, one after the other."""
+        for left in self.crawl.directory.path.glob(f"{UNPACKED}*"):
+            # Of an import that was killed: we own the directory now.
+            shutil.rmtree(left)
+        with TemporaryDirectory(prefix=UNPACKED, dir=self.crawl.directory.path) as folder:
+            for file in unpacked(path, Path(folder), self.done):
+                await self._archive(file)
 
     async def _index(self, path: Path) -> None:
         """The archive files that an index names and that lie near it; what lies in others was visited."""
