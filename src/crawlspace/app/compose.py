@@ -195,7 +195,8 @@ class OpenCrawl:
         urls = urls_per_visit(settings.priority.order, settings.host)
         loop_settings = CrawlSettings(settings.concurrency, settings.budget, self.worker, allowance, urls)
         try:
-            async with recorded(self.directory, settings, run.reader.parsers) as records:
+            in_effect = under(settings, rules_in(await self.frontier.notes()))
+            async with recorded(self.directory, in_effect, run.reader.parsers) as records:
                 committer.records = records
                 loop = Crawl(self.frontier, committer, run, loop_settings, controller)
                 lessons = Lessons(settings, self.frontier, self.identity, self.intake, self.rests, self.remembered)
