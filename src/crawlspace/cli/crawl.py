@@ -26,7 +26,7 @@ from crawlspace.errors import UsageError
 from crawlspace.events import Ending
 from crawlspace.observe.counters import Counters
 from crawlspace.observe.printable import printable
-from crawlspace.observe.words import size
+from crawlspace.observe.words import moment, size
 from crawlspace.policy.evidence import RuleState
 from crawlspace.settings import Settings, chosen, template
 from crawlspace.states import UrlState
@@ -111,15 +111,17 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
     signals = _Signals(display)
 
     proposed = 0
+    next_visit: int | None = None
 
     async def drive(crawl: OpenCrawl) -> tuple[Ending, Counts]:
-        nonlocal proposed
+        nonlocal proposed, next_visit
         _tell_refused(await crawl.inject(requests), display)
         await crawl.require_work()
         async with driven(crawl) as engine, display.showing(crawl.frontier.counts):
             signals.end(engine)
             ending = await engine.run()
         proposed = sum(known.state is RuleState.PROPOSED for known in await crawl.frontier.learned())
+        next_visit = await crawl.frontier.next_visit() if plan.settings.recrawl.on else None
         return ending, await crawl.frontier.counts()
 
     ending, counts = run(lambda: run_learning(place, plan, drive))
@@ -127,6 +129,8 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
         _close(place, ending, counts)
         if proposed:
             click.echo(f"Rules of which URLs are one: {proposed} proposed, see crawlspace rules learned {place.path}")
+        if next_visit is not None:
+            click.echo(f"The first page is due for another visit at {moment(next_visit)}")
     limit = plan.settings.budget.dead_letters
     if ending is Ending.FINISHED and limit is not None and counts.states[UrlState.DEAD] > limit:
         return TOO_MANY_DEAD

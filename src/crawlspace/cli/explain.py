@@ -153,7 +153,7 @@ def _facts(found: _Found) -> dict[str, Any]:
         "merged": list(map(_merged, found.merged)),
         "history": [{"at": moment(each.at), "error": each.error, "status": each.status} for each in story.history],
         "host_waits": found.host or None,
-        "next": what_next(story, SystemClock().now()),
+        "next": _next(story),
     }
     if evidence is not None:
         facts["outcome"] = _outcome(story)
@@ -161,6 +161,12 @@ def _facts(found: _Found) -> dict[str, Any]:
             file, offset, length = evidence.pointer
             facts["pointer"] = {"file": file, "offset": offset, "length": length}
     return facts
+
+
+def _next(story: Story) -> str:
+    if story.next_visit is not None:
+        return f"visited again from {moment(story.next_visit)} on, by crawl --recrawl"
+    return what_next(story, SystemClock().now())
 
 
 def _round(one: Round) -> dict[str, Any]:
