@@ -91,9 +91,7 @@ def test_only_what_an_older_version_made_is_made_again(pack: Pack) -> None:
 
 CHOICES = [
     (["--host", "h1.test"], 6),
-    (["--type", "text/*"], 12),
-    (["--type", "image/png"], 0),
-    (["--status", "200"], 12),
+    (["--type", "image/*", "--type", "text/html", "--status", "200"], 12),
     (["--status", "404"], 0),
     (["--since", "2025-10-09", "--until", "2025-10-10"], 12),
     (["--until", "2025-10-09"], 0),
@@ -211,15 +209,15 @@ def killed(place: CrawlDirectory, name: str, after: int) -> None:
 
 
 def test_killed_anywhere_the_same_call_ends_with_the_same_rows(pack: Pack) -> None:
-    place = pack(pages(400))
+    place = pack(pages(200))
     name = write(place.path, "1")
     killed(place, name, after=1)
     left = reparse(place, name)
-    assert left["parsed"] + left["current"] == 400
+    assert left["parsed"] + left["current"] == 200
     rows = rows_of(place)
-    assert len(rows) == 400
+    assert len(rows) == 200
     write(place.path, "2", "return {'title': page.title}")
-    killed(place, name, after=60_000)
+    killed(place, name, after=20_000)
     reparse(place, name)
     assert rows_of(place) == [{**row, "version": "2"} for row in rows]
 

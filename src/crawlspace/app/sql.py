@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -119,6 +120,8 @@ def plain(value: Any) -> Any:
             return value
         case bytes():
             return value.hex()
+        case Decimal():
+            return float(value)
         case _:
             return str(value)
 

@@ -1,0 +1,152 @@
+"""Parsers that run while crawling: what a kill loses and doubles, which is nothing."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from crawlspace import events
+from crawlspace.api import Crawl
+from crawlspace.exchange import FetchRequest, FetchResult
+from crawlspace.parsers import Document, Match
+from crawlspace.records.journal import numbers, path_of
+
+PAGES = 40
+
+
+class Site(http.server.BaseHTTPRequestHandler):
+    """A page with links to all others; each has an item."""
+
+    def do_GET(self) -> None:
+        self.server.seen.append((self.path, self.headers.get("X-Mark")))  # type: ignore[attr-defined]
+        body = f"<title>{self.path}</title>" + "".join(f"<a href=/{n}>x</a>" for n in range(PAGES))
+        self.send_response(404 if self.path == "/robots.txt" else 200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    running.seen = []  # type: ignore[attr-defined]
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    yield running
+    running.shutdown()
+    running.server_close()
+
+
+def settings(*parsers: str, **more: object) -> dict[str, object]:
+    return {"host.delay": 0, "network.allow": ["127.0.0.0/8"], "parsers.run": parsers, **more}
+
+
+def test_records_are_durable_with_their_pages_and_a_kill_neither_loses_nor_doubles_one(
+    server: Any, tmp_path: Path
+) -> None:
+    place = tmp_path / "crawl"
+    seed = f"http://127.0.0.1:{server.server_port}/"
+    options = ["-s", "host.delay=0", "-s", 'network.allow=["127.0.0.0/8"]', "-s", 'parsers.run=["links"]']
+    command = [sys.executable, "-m", "crawlspace", "crawl", seed, "--dir", str(place), *options]
+    for least in (15_000,):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None:
+            if written(place / "records") >= least:
+                os.kill(process.pid, signal.SIGKILL)
+            time.sleep(0.002)
+        assert process.returncode in (0, -signal.SIGKILL)
+    crawl = Crawl(place, settings=settings("links"))
+    crawl.run()
+    pages = crawl.sql("SELECT id FROM outcomes WHERE state = 'done' ORDER BY id")
+    assert len(pages) == PAGES + 1
+    assert crawl.sql("SELECT id FROM observations ORDER BY id") == pages
+    dangling = (
+        "SELECT * FROM observations o LEFT JOIN outcomes p USING (id) WHERE o.offset <> p.offset OR o.file <> p.file"
+    )
+    assert crawl.sql(dangling) == []
+
+
+def written(directory: Path) -> int:
+    return sum(path_of(directory, number).stat().st_size for number in numbers(directory))
+
+
+def test_parsers_routes_and_hooks_of_a_program(server: Any, tmp_path: Path) -> None:  # noqa: C901 -- small functions
+    seed = f"http://127.0.0.1:{server.server_port}/"
+    crawl = Crawl(tmp_path / "crawl", [seed], settings=settings(**{"scope.max_depth": 1, "budget.pages": 12}))
+    handled: list[str] = []
+    told: list[str] = []
+
+    @crawl.handler(match="/[0-9]$")
+    def small(page: Document) -> None:
+        handled.append(page.url)
+
+    @crawl.handler
+    def other(page: Document) -> None:
+        if page.url.endswith("/10"):
+            raise RuntimeError("boom")
+
+    @crawl.parser("titles", 1, key="title", match=Match.of(type="html"))
+    def titles(page: Document) -> dict[str, str]:
+        return {"title": page.title}
+
+    @crawl.before_request
+    def mark(request: FetchRequest) -> FetchRequest:
+        return msgspec.structs.replace(request, headers=(*request.headers, ("X-Mark", "1")))
+
+    @crawl.before_request
+    def elsewhere(request: FetchRequest) -> FetchRequest:
+        return msgspec.structs.replace(request, url="http://other.test/")
+
+    @crawl.after_response
+    def look(result: FetchResult) -> None:
+        raise KeyError(result.status)
+
+    @crawl.on(events.Warned)
+    def warned(event: events.Warned) -> None:
+        told.append(event.message.split(";")[0])
+
+    @crawl.on_error
+    def failed(event: events.PageSettled) -> None:
+        told.append(f"{event.kind} {event.url[len(seed) :]}")
+        raise ValueError("again")
+
+    crawl.run()
+    assert {mark for _, mark in server.seen} == {"1"}
+    assert handled
+    assert all(url.rpartition("/")[2].isdigit() for url in handled)
+    records = crawl.sql("SELECT data FROM records")
+    assert len(records) == len(crawl.sql("SELECT id FROM outcomes WHERE state = 'done' AND status = 200"))
+    assert [line for line in told if line.startswith("elsewhere raised ValueError")]
+    assert len([line for line in told if line.startswith("look raised")]) == 1
+    if "stored 10" in told:
+        assert [line for line in told if line.startswith("failed raised ValueError: again")]
+
+
+def test_skips_at_the_door_are_told(tmp_path: Path) -> None:
+    bus = events.Bus()
+    heard: list[object] = []
+    bus.on(None, heard.append)
+    crawl = Crawl(tmp_path / "crawl")
+
+    @crawl.on_skip
+    def skipped(event: events.PageSettled) -> None:
+        heard.append(event.kind)
+
+    for kind in ("done", "skipped"):
+        crawl._bus(events.PageSettled("u", kind, None, "robots", 0, 0, 0))
+    bus(events.Resumed())
+    assert heard == ["skipped", events.Resumed()]
