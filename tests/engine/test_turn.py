@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 
-from crawlspace.engine.turn import KEPT, Turn, Turns
+from crawlspace.engine.turn import KEPT, Turn, Turns, take_slot
 from crawlspace.testing.clock import ManualClock
 
 
@@ -94,3 +94,46 @@ def test_turns_of_one_host_are_one_and_idle_ones_are_forgotten() -> None:
     for number in range(KEPT + 10):
         turns.of(f"h{number}.test")
     assert turns.of("held.test") is held
+
+
+def test_who_waited_for_a_slot_of_the_crawl_starts_a_delay_after_the_others() -> None:
+    """Both turns were taken long ago, and both slots come free at once."""
+    clock = ManualClock()
+    seen: list[float] = []
+
+    async def main() -> None:
+        turn = Turn(clock, concurrency=2)
+        slots = asyncio.Semaphore(0)
+
+        async def one() -> None:
+            await turn.take(0.5)
+            assert await take_slot(slots, {turn: 0.5}, lambda: True, 5.0)
+            seen.append(clock.monotonic())
+            slots.release()
+            turn.give_back()
+
+        tasks = [asyncio.create_task(one()) for _ in range(2)]
+        for _ in range(40):
+            await asyncio.sleep(0)
+            clock.advance(100)
+        slots.release()
+        slots.release()
+        await drain(clock, tasks)
+
+    asyncio.run(main())
+    assert gaps(seen)[0] >= 0.5
+
+
+def test_a_slot_is_given_up_when_a_clock_asks_for_a_long_wait_or_the_time_is_over() -> None:
+    async def main() -> None:
+        clock = ManualClock()
+        turn, other = Turn(clock), Turn(clock)
+        slots = asyncio.Semaphore(1)
+        other.hold_until(clock.monotonic() + 60)
+        assert not await take_slot(slots, {turn: 1.0, other: 1.0}, lambda: True, 5.0)
+        assert not await take_slot(slots, {turn: 1.0}, lambda: False, 5.0)
+        assert turn.lack() == 0, "nothing was sent"
+        assert await take_slot(slots, {turn: 1.0}, lambda: True, 5.0)
+        assert (turn.lack(), slots.locked()) == (1.0, True)
+
+    asyncio.run(main())

@@ -34,6 +34,7 @@ def audit(connection: sqlite3.Connection) -> None:
     _totals(connection, leased)
     _hosts(connection, leased)
     _refusals(connection)
+    _groups(connection)
 
 
 def audit_file(path: Path) -> None:
@@ -108,7 +109,16 @@ def _hosts(connection: sqlite3.Connection, leased: Counter[int]) -> None:
             assert best == _one(connection, "SELECT min(class) FROM queue WHERE hid = ?", hid)
 
 
-def _one(connection: sqlite3.Connection, question: str, *parameters: int) -> int:
+def _groups(connection: sqlite3.Connection) -> None:
+    """Whoever waits for a pace group is called, now or when one of its hosts is let go."""
+    waiting = connection.execute("SELECT DISTINCT pace_group FROM host WHERE parked = 'group'").fetchall()
+    for (name,) in waiting:
+        leased = _one(connection, "SELECT count(*) FROM host WHERE pace_group = ? AND token IS NOT NULL", name)
+        wanted = _one(connection, "SELECT count(*) FROM pace_group WHERE name = ? AND wanted", name)
+        assert leased or wanted, f"hosts wait for {name} and nobody will call them"
+
+
+def _one(connection: sqlite3.Connection, question: str, *parameters: int | str) -> int:
     n: int = connection.execute(question, parameters).fetchone()[0]
     return n
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
@@ -256,3 +257,89 @@ class GroupSuite(FrontierSuite):
             assert await store.due_in(T0) is None
 
         self.play(story, by_domain(pages_per_host=1))
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_whatever_happens_groups_keep_their_bounds_and_everybody_is_served(self, seed: int) -> None:
+        """Two workers and leases that are lost: bounds hold at each moment, and all comes to an end."""
+        chance = random.Random(seed)
+        concurrency = 1 + seed % 3
+
+        async def story(store: Store) -> None:
+            play = _Play(store, chance, concurrency)
+            for number in range(12):
+                await store.claim(links(4, f"h{number}.d{number % 3}.test", front_class=chance.randrange(10)), T0)
+            for _ in range(120):
+                await play.one()
+            await play.end()
+            ended = await states(store)
+            assert ended.keys() <= {"done", "dead"}, "a lease that is lost alone may bury its URL"
+            assert sum(ended.values()) == 48
+
+        self.play(story, by_domain(concurrency, pages_per_host=None))
+
+
+class _Play:
+    """What two workers do by chance, and what must hold of it."""
+
+    def __init__(self, store: Store, chance: random.Random, concurrency: int) -> None:
+        self._store = store
+        self._chance = chance
+        self._concurrency = concurrency
+        self._now = T0
+        self._held: dict[int, tuple[int, Lease, int]] = {}
+        """Worker, lease and end of each live lease, by token."""
+        self._next_at: Counter[str] = Counter()
+
+    async def one(self) -> None:
+        """Something."""
+        match self._chance.randrange(5):
+            case 0 | 1:
+                await self._lease(self._chance.choice((1, 2)))
+            case 2 | 3 if self._held:
+                await self._let_go(self._chance.choice(list(self._held)))
+            case _:
+                self._now += self._chance.choice((1, 700, GROUP_DELAY, TTL // 2))
+                await self._lose()
+
+    async def end(self) -> None:
+        """Go on until nothing is left."""
+        for _ in range(1_000):
+            for token in list(self._held):
+                await self._let_go(token)
+            await self._lease(1)
+            due = await self._store.due_in(self._now)
+            if due is None:
+                return
+            self._now += due
+            await self._lose()
+        raise AssertionError("somebody is never served")
+
+    async def _lease(self, worker: int) -> None:
+        leases = await self._store.lease(
+            wish(self._chance.randrange(1, 9), self._chance.randrange(1, 3), worker), self._now
+        )
+        for lease in leases:
+            group = lease.host.group
+            assert group is not None
+            assert self._now >= self._next_at[group]
+            self._held[lease.token] = worker, lease, self._now + TTL
+        for group in {lease.host.group for lease in leases}:
+            of_group = [held for held in self._held.values() if held[1].host.group == group]
+            assert len(of_group) <= self._concurrency
+            assert len({held[0] for held in of_group}) == 1, "a group has one worker at a time"
+
+    async def _let_go(self, token: int) -> None:
+        _, lease, _ = self._held.pop(token)
+        group = lease.host.group or ""
+        next_at = self._now + self._chance.choice((0, GROUP_DELAY))
+        self._next_at[group] = max(self._next_at[group], next_at)
+        told: list[Settlement] = [finished(lease, url) for url in lease.urls]
+        told.append(back(lease, self._now + self._chance.choice((0, DELAY)), next_at))
+        await self._store.settle(told, [], self._now)
+
+    async def _lose(self) -> None:
+        lost = [token for token, (_, _, until) in self._held.items() if until <= self._now]
+        assert await self._store.reclaim(self._now) == len(lost)
+        for token in lost:
+            _, lease, _ = self._held.pop(token)
+            self._next_at[lease.host.group or ""] = self._now + GROUP_DELAY

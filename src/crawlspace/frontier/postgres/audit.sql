@@ -88,6 +88,12 @@ FULL JOIN (SELECT * FROM host WHERE token IS NOT NULL) AS h
   ON h.shard = l.shard AND h.hid = l.hid AND h.token = l.token
 WHERE l.token IS NULL OR h.token IS NULL;
 
+-- name: groups
+-- Pace groups for which hosts wait although nobody has a turn and nobody will be called.
+SELECT DISTINCT h.pace_group FROM host h LEFT JOIN pace_group g ON g.name = h.pace_group
+WHERE h.parked = 'group' AND g.wanted IS NOT TRUE
+  AND NOT EXISTS (SELECT FROM host o WHERE o.pace_group = h.pace_group AND o.token IS NOT NULL);
+
 -- name: refusals
 -- Hosts and reasons with another number of kept refusals than is written down.
 SELECT coalesce(r.hid, o.hid), coalesce(r.reason, o.reason), r.kept, o.n
