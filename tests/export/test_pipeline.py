@@ -61,6 +61,9 @@ def forgets(item):
         return None
     return item
 
+def not_at_all(item):
+    return 1 / 0
+
 def new_name(item):
     return item | {"extra": 1}
 
@@ -211,3 +214,16 @@ def test_the_same_from_python(crawl: Path, tmp_path: Path) -> None:
     for options in ({"what": "dreams"}, {"states": ["lost"]}, {"format": "xls"}, {"colour": "red"}):
         with pytest.raises(UsageError):
             made.export(tmp_path / "new.csv", **options)
+
+
+def test_of_many_damages_some_are_named_to_people(
+    export: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crawlspace.cli.options.DAMAGES_TOLD", 3)
+    ran = export("a.txt", "not_at_all")
+    assert ran.code == 1
+    *named, rest = ran.err.splitlines()
+    assert [line.partition(": ")[2] for line in named] == [
+        "the stage not_at_all: ZeroDivisionError: division by zero"
+    ] * 3
+    assert rest.startswith("and ")

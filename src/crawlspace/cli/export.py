@@ -11,7 +11,7 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.export import Exported, Format, Wanted, What, export, format_of, usual
 from crawlspace.app.exporting.stages import load_stages
 from crawlspace.app.output import STANDARD, reached
-from crawlspace.cli.options import as_json, directory_argument, echo_json, settings_used
+from crawlspace.cli.options import as_json, directory_argument, echo_json, settings_used, tell_damages
 from crawlspace.errors import CrawlspaceError, StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.states import UrlState
@@ -106,5 +106,4 @@ def _tell(done: Exported, wanted: Wanted, target: str, *, json_lines: bool) -> N
     click.echo(f"{done.rows} {wanted.what}: {printable(target)}", err=aside)
     for reason, n in done.dropped.most_common():
         click.echo(f"dropped {n}: {printable(reason)}", err=True)
-    for damage in done.damages:
-        click.echo(printable(damage), err=True)
+    tell_damages(done.damages, done.damaged + done.failed)

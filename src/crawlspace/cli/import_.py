@@ -14,7 +14,7 @@ from crawlspace.app.importing.imported import Imported
 from crawlspace.app.importing.kinds import Kind
 from crawlspace.app.importing.lists import Fields
 from crawlspace.app.importing.run import Ways, import_sources
-from crawlspace.cli.options import as_json, directory_argument, echo_json, overrides, run, settings_of
+from crawlspace.cli.options import as_json, directory_argument, echo_json, overrides, run, settings_of, tell_damages
 from crawlspace.errors import StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.pages.timestamps import read_time
@@ -94,5 +94,4 @@ def _tell(done: Imported, *, json_lines: bool) -> None:
     )
     for reason, n in done.passed.most_common():
         click.echo(f"passed over {n}: {printable(reason)}", err=True)
-    for damage in done.damages:
-        click.echo(printable(damage), err=True)
+    tell_damages(done.damages, done.damaged)

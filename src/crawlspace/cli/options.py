@@ -16,11 +16,15 @@ from crawlspace.app.merged import under_way
 from crawlspace.app.store import Store, open_to_read
 from crawlspace.clock import SystemClock
 from crawlspace.observe.printable import printable_json
+from crawlspace.observe.printable import printable
 from crawlspace.settings import Settings, load
 from crawlspace.urls import Identity, policy_from
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+DAMAGES_TOLD = 20
+"""Damages that are named to people, of those of one command."""
 
 as_json = click.option("--json", "json_lines", is_flag=True, help="Print JSON, one object a line.")
 
@@ -85,3 +89,11 @@ def run(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
 def echo_json(value: object, *, err: bool = False) -> None:
     """One JSON object on one line, with what could mislead a terminal escaped."""
     click.echo(printable_json(msgspec.json.encode(value)), err=err)
+
+
+def tell_damages(damages: Sequence[str], total: int) -> None:
+    """Name what could not be read, to people: some of it, and how much there is."""
+    for damage in damages[:DAMAGES_TOLD]:
+        click.echo(printable(damage), err=True)
+    if total > DAMAGES_TOLD:
+        click.echo(f"and {total - DAMAGES_TOLD} more; --json names up to 1000", err=True)
