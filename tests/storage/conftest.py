@@ -36,7 +36,11 @@ class Gate:
 
     port: int = 0
     refused: int = 0
-    """So many of the next writes are answered with 503; below zero all are."""
+    """So many of the next writes are refused; below zero all are."""
+    status: int = 503
+    """What refused writes are answered with."""
+    spared: int = 0
+    """So many writes pass before the first is refused."""
     broken: bool = False
     """Connections end without an answer."""
     hold: threading.Event = field(default_factory=threading.Event)
@@ -57,6 +61,9 @@ class Gate:
 
     def refuses(self, method: str) -> bool:
         if method not in ("PUT", "POST") or not self.refused:
+            return False
+        if self.spared:
+            self.spared -= 1
             return False
         self.refused -= 1
         return True
@@ -98,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.state.hold.wait(30)
             self.state.waiting -= 1
         if self.state.refuses(self.command):
-            self.answer(503, [], b"<Error><Code>SlowDown</Code></Error>")
+            self.answer(self.state.status, [], b"<Error><Code>No</Code></Error>")
             return
         self.state.lists += "list-type" in self.path
         status, headers, data = _ask(self.target, self.command, self.path, body, dict(self.headers))

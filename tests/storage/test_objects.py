@@ -166,6 +166,23 @@ def test_a_dictionary_is_learnt_also_where_each_group_is_an_object(make: Make, g
     assert make().open(pointers[-1]) == page(2)
 
 
+def test_a_bucket_that_is_not_there_is_told_at_the_start(make: Make, gated: Any) -> None:
+    nowhere = ObjectDisk("s3://no-such-bucket/x", gated.environment)
+    with pytest.raises(ConfigError, match="no bucket"):
+        nowhere.require()
+    with pytest.raises(ArchiveAway, match="no such bucket"):
+        asyncio.run(commit(make(nowhere), page(1)))
+
+
+def test_credentials_that_do_not_fit_are_told_at_the_start(make: Make, gated: Any, address: str) -> None:
+    gated.refused, gated.status = -1, 403
+    with pytest.raises(ConfigError, match="AWS_ACCESS_KEY_ID"):
+        make().recover({})
+    gated.refused, gated.broken = 0, True
+    with pytest.raises(ArchiveAway):
+        make().recover({})
+
+
 def test_a_full_local_disk_is_said_as_on_any_disk(make: Make, gated: Any, address: str) -> None:
     faulty = FaultyDisk()
     archive = make(ObjectDisk(address, gated.environment, faulty))

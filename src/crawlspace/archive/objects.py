@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from crawlspace.archive.disk import AppendFile, Disk, RealDisk, Unreachable
 from crawlspace.archive.repair import is_of
-from crawlspace.errors import ConfigError, UsageError
+from crawlspace.errors import ArchiveAway, ConfigError, UsageError
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -29,6 +29,8 @@ PART = 8 << 20
 RETRIES = 6
 SIZES_KEPT = 10_000
 RETRY_SECONDS = 60
+MARK = "crawlspace"
+"""An empty object, written at each start to see whether it can be."""
 OUTGOING = "outgoing"
 """Directory of what is on its way, beside the files that a local archive would have."""
 
@@ -45,6 +47,28 @@ class ObjectDisk:
         self._buffer: Disk = buffer or RealDisk()
         self._ahead: tuple[str, int, bytes] = ("", 0, b"")
         self._sizes: dict[str, int] = {}
+
+    def require(self) -> None:
+        """Find out, before anything is fetched, whether objects can be written here.
+
+        Raises `ConfigError` for a bucket that is not there and for credentials that do not fit, `ArchiveAway` when
+        the storage does not answer.
+        """
+        import obstore
+        from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+
+        try:
+            with self._asked("bucket"):
+                obstore.put(self._store, MARK, b"", use_multipart=False)
+        except FileNotFoundError:
+            raise ConfigError(
+                f"archive.store: there is no bucket for {self._address}", hint="make it first"
+            ) from None
+        except Unreachable as error:
+            if isinstance(error.__cause__, PermissionDeniedError | UnauthenticatedError):
+                why = "its credentials are looked for in the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY"
+                raise ConfigError(f"archive.store: {error.strerror}", hint=why) from None
+            raise ArchiveAway(str(error.strerror)) from error
 
     def make_directory(self, path: Path) -> None:
         """Where the buffer lies; objects need none."""
@@ -119,8 +143,12 @@ class ObjectDisk:
         """Make an object of a file of the buffer; the file goes."""
         import obstore
 
-        with self._asked(path.name):
-            obstore.put(self._store, path.name, path, chunk_size=PART, max_concurrency=2)
+        try:
+            with self._asked(path.name):
+                obstore.put(self._store, path.name, path, chunk_size=PART, max_concurrency=2)
+        except FileNotFoundError as error:
+            # The bucket is gone: it may come back, and nothing is lost until then.
+            raise Unreachable(errno.EIO, f"{self._address}: there is no such bucket") from error
         self._buffer.remove(path)
 
     def publish(self, path: Path, *, force: bool = False) -> None:

@@ -44,13 +44,21 @@ class CaptureTable:
         self.failure: OSError | None = None
         """Why rows were not written, which `index` can make good; None while all were."""
 
+    def begin(self) -> None:
+        """Make the mark, before the first capture is durable that will have a row."""
+        if self._marked:
+            return
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._mark.touch()
+            self._marked = True
+        except OSError as error:
+            self._fail(error)
+
     def add(self, rows: Iterable[Row]) -> None:
         """Take rows of captures that are durable. A disk that fails stops nothing: see `failure`."""
+        self.begin()
         try:
-            if not self._marked:
-                self._directory.mkdir(parents=True, exist_ok=True)
-                self._mark.touch()
-                self._marked = True
             for row in rows:
                 self._held.append(row)
                 if len(self._held) >= self._most:

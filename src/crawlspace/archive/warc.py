@@ -107,6 +107,7 @@ class WarcArchive:
         With the number of a worker, before the first append of that one; the files of others may grow meanwhile.
         """
         if isinstance(self._disk, ObjectDisk):
+            self._disk.require()
             self._disk.clear_buffer(self._directory, worker)
             # Whether a name is taken is not asked of the storage: none that counts is given again.
             self._sequence = 1 + max((_sequence_of(name) for name in flushed), default=-1)
@@ -256,6 +257,7 @@ class WarcArchive:
             segment.add(packer.pack(metadata_record(capture, place, response.id)))
         pointer = Pointer(segment.name, offset, len(member))
         if self._table is not None:
+            self._table.begin()
             self._rows.append(row_of(pointer, capture, response.payload_digest))
         return pointer
 
