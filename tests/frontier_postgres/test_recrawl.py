@@ -10,7 +10,7 @@ from crawlspace.frontier.postgres import Place, PostgresFrontier
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.testing.clock import ManualClock
 from crawlspace.testing.frontier_contract_words import Story
-from crawlspace.testing.recrawl_contract import RecrawlContract
+from crawlspace.testing.recrawl_contract import RecrawlContract, wander
 
 
 class TestSixteenShards(RecrawlContract):
@@ -29,3 +29,7 @@ class TestSixteenShards(RecrawlContract):
             assert await store.audit() == []
 
         super().play(audited, settings)  # type: ignore[arg-type] # a story of this store
+
+    @pytest.mark.parametrize("seed", range(2))
+    def test_whatever_happens_every_number_is_that_of_the_rows(self, seed: int) -> None:
+        self.play(lambda store: wander(store, seed, 80), FrontierSettings(revisits=True))

@@ -5,6 +5,7 @@ A URL that is due leaves its outcome for the queue; how it ended is kept; nobody
 
 from __future__ import annotations
 
+import random
 from typing import Protocol
 
 from crawlspace.frontier.rounds import LATER_MS
@@ -38,6 +39,10 @@ from crawlspace.types import (
     Plan,
     Pointer,
     QueuedUrl,
+    Reason,
+    Refused,
+    RetryAt,
+    Settlement,
     Unchanged,
     WasRedirect,
     host_id,
@@ -312,3 +317,65 @@ class RecrawlContract(FrontierSuite):
 
     def _play(self, story: object, settings: FrontierSettings | None = None) -> None:
         self.play(story, settings or _ON)  # type: ignore[arg-type]
+
+
+async def wander(store: _Store, seed: int, steps: int) -> None:
+    """Visits, losses, refusals, revivals and plans by chance; after each the generations add up.
+
+    Whoever calls audits the store in the end.
+    """
+    chance = random.Random(seed)
+    now, held = T0, []
+    for _ in range(steps):
+        now += chance.choice((0, DELAY, WEEK // 3))
+        if held and chance.random() < 0.6:
+            lease = held.pop(chance.randrange(len(held)))
+            await store.settle([*_some_ends(lease, chance, now), released(lease, now)], [], now)
+        elif chance.random() < 0.5:
+            held += await store.lease(wish(hosts=chance.randint(1, 3), urls_per_host=3), now)
+        else:
+            await _stir(store, chance, now)
+        generations = await store.generations()
+        assert _adds_up(generations), (seed, generations)
+        assert all(min(each.waiting, *each.ended.values()) >= 0 for each in generations), (seed, generations)
+        assert sum(each.waiting for each in generations) == _waiting(await states(store)), (seed, generations)
+
+
+def _waiting(found: dict[str, int]) -> int:
+    return found.get("queued", 0) + found.get("leased", 0)
+
+
+async def _stir(store: _Store, chance: random.Random, now: int) -> None:
+    match chance.randrange(5):
+        case 0 | 1:
+            host = f"{chance.choice('abc')}.test"
+            modified = chance.choice((None, now))
+            await store.claim([link(str(chance.randrange(12)), host, modified=modified) for _ in range(4)], now)
+        case 2:
+            await store.reclaim(now)
+        case 3:
+            await store.revive([letter.id for letter in await store.dead(limit=2)], now)
+        case _:
+            await store.plan_visits(0, 50, Plan(WEEK, 1000, 2 * WEEK))
+
+
+def _some_ends(lease: Lease, chance: random.Random, now: int) -> list[Settlement]:
+    return [_some_end(lease, url, chance, now) for url in lease.urls if chance.random() < 0.9]
+
+
+def _some_end(lease: Lease, url: QueuedUrl, chance: random.Random, now: int) -> Settlement:
+    token, hid = lease.token, lease.host.hid
+    again = Again(chance.choice((None, 1000, WEEK)), chance.choice((None, True, False)))
+    match chance.randrange(7):
+        case 0 if url.before is not None:
+            return Unchanged(token, hid, url, seen(304), again)
+        case 1:
+            return WasRedirect(token, hid, url, seen(301), "http://z.test/", again)
+        case 2:
+            return Died(token, hid, url, seen(404, error="http_404"), again)
+        case 3:
+            return RetryAt(token, hid, url, seen(503, error="http_503"), now + DELAY)
+        case 4:
+            return Refused(token, hid, url, Reason.ROBOTS)
+        case _:
+            return Finished(token, hid, url, seen(body=b"body %d" % chance.randrange(5)), again)
