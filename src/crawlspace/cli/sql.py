@@ -16,7 +16,7 @@ from crawlspace.app.sql import Answer, ask, named, plain, question
 from crawlspace.cli.options import as_json, reading, run, settings_used
 from crawlspace.errors import UsageError
 from crawlspace.exports.tables import Form, table
-from crawlspace.observe.printable import printable
+from crawlspace.observe.printable import printable, printable_json
 
 CELL = 60
 """Characters of a cell that are shown on a terminal."""
@@ -105,7 +105,7 @@ def _cell(value: Any, form: Form) -> Any:
 def _print_json(answer: Answer) -> None:
     for row in answer.rows:
         facts = {name: plain(value) for name, value in zip(answer.columns, row, strict=True)}
-        click.echo(printable(msgspec.json.encode(facts).decode()))
+        click.echo(printable_json(msgspec.json.encode(facts)))
 
 
 def _print(answer: Answer) -> None:
