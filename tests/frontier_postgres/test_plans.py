@@ -21,7 +21,8 @@ from crawlspace.types import Reason
 
 PACKAGE = "crawlspace.frontier.postgres"
 FILES = (
-    *("book", "claim", "condemned", "control", "hosts", "lease", "ledger", "loss", "review", "revive", "settle"),
+    *("book", "claim", "condemned", "control", "hosts", "lease", "ledger", "loss", "review", "revisit", "revive"),
+    "settle",
     *("urls", "wake", "groups", "crowds"),
 )
 SMALL = {
