@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 from pathlib import Path
 
 import pytest
 
-from crawlspace.app.output import STANDARD, directory_of, output
+from crawlspace.app.output import STANDARD, directory_of, output, output_path
 from crawlspace.errors import DiskFull, UsageError
 
 
@@ -108,3 +109,29 @@ def test_standard_output_is_a_dash(capfdbinary: pytest.CaptureFixture[bytes]) ->
 def test_a_reader_who_has_gone_is_no_fault_of_ours() -> None:
     with pytest.raises(BrokenPipeError), output(STANDARD):
         raise BrokenPipeError
+
+
+class Screen:
+    """Standard output on a terminal."""
+
+    def __init__(self) -> None:
+        self.buffer = io.BytesIO()
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_nothing_that_it_would_obey(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    text = 'a\t"\x1b[2J\x07\x9b1m\u202e\u2066\u061c"\r\n\u00e4\U0001f600\x00'
+    with output(STANDARD) as file:
+        for byte in text.encode():
+            file.write(bytes([byte]))
+        file.writelines([b"\x1b]0;x\x07\n"])
+    assert screen.buffer.getvalue().decode() == (
+        'a\t"\ufffd[2J\ufffd\ufffd1m\ufffd\ufffd\ufffd"\r\n\u00e4\U0001f600\ufffd\ufffd]0;x\ufffd\n'
+    )
+    with output_path(STANDARD) as path:
+        path.write_bytes(b"\x1bx")
+    assert screen.buffer.getvalue().endswith("\ufffdx".encode())

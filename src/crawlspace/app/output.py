@@ -6,8 +6,11 @@ kill leaves that one behind, with `.partial` at its end, and never half a file u
 
 from __future__ import annotations
 
+import codecs
 import errno
+import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -15,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkstemp
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from crawlspace.archive.objects import ObjectDisk
 from crawlspace.errors import DiskFull, UsageError
@@ -26,6 +29,8 @@ PARTIAL = ".partial"
 REMOTE = "s3://"
 
 _MODE = 0o644
+_OBEYED = re.compile("[^\t\n\r -~\xa0-\u061b\u061d-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
+"""Controls, and marks that turn the direction of a text."""
 
 
 @contextmanager
@@ -37,7 +42,7 @@ def output(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     """
     if path == STANDARD:
         with _translated(path):
-            yield sys.stdout.buffer
+            yield _standard()
             sys.stdout.buffer.flush()
         return
     with output_path(path, force=force) as partial, _translated(path), partial.open("wb") as file:
@@ -166,8 +171,30 @@ def _settle(partial: Path) -> None:
 
 def _print(partial: Path) -> None:
     with partial.open("rb") as file:
-        shutil.copyfileobj(file, sys.stdout.buffer)
+        shutil.copyfileobj(file, _standard())
     sys.stdout.buffer.flush()
+
+
+def _standard() -> BinaryIO:
+    """Standard output; a terminal gets no controls, since it would obey them, and pages hold what they like."""
+    return cast("BinaryIO", _Terminal()) if sys.stdout.isatty() else sys.stdout.buffer
+
+
+class _Terminal(io.RawIOBase):
+    """Standard output without what a terminal obeys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write bytes, of whatever kind."""
+        plain = bytes(data)
+        sys.stdout.buffer.write(_OBEYED.sub("\ufffd", self._decode(plain)).encode())
+        return len(plain)
 
 
 def _require_free(path: Path) -> None:

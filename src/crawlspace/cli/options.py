@@ -15,8 +15,7 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.merged import under_way
 from crawlspace.app.store import Store, open_to_read
 from crawlspace.clock import SystemClock
-from crawlspace.observe.printable import printable_json
-from crawlspace.observe.printable import printable
+from crawlspace.observe.printable import printable, printable_json
 from crawlspace.settings import Settings, load
 from crawlspace.urls import Identity, policy_from
 
