@@ -24,9 +24,11 @@ from crawlspace import events
 from crawlspace.app.compose import OpenCrawl
 from crawlspace.app.reports import LONGEST_LINE, STOP, Ended, Failed, Happened, Job, Report, line, read_report
 from crawlspace.app.store import note_members, open_member
+from crawlspace.engine.control import Controller
 from crawlspace.engine.crawl import Crawl
 from crawlspace.errors import CrawlspaceError, UsageError
 from crawlspace.events import Ending
+from crawlspace.policy.commands import Rejudge, encode
 from crawlspace.settings import Settings
 from crawlspace.states import UrlState
 
@@ -102,6 +104,7 @@ class Fleet:
         self._paused: set[int] = set()
         self._warnings: set[str] = set()
         self._deaths = 0
+        self._scope_has_grown = False
         self._stop = asyncio.Event()
         self._threads = ThreadPoolExecutor(2 * workers, "fleet")
 
@@ -122,9 +125,9 @@ class Fleet:
         alarm = loop.call_later(seconds, self.stop, Ending.BUDGET) if seconds is not None else None
         try:
             endings = await self._round()
-            # What was asked for in the last moment may have brought new work.
-            while self._goes_on(endings) and await controller.finish(self._stop.is_set):
+            while self._goes_on(endings) and await self._has_more(controller):
                 endings = await self._round()
+            await self._ask_for_what_the_scope_lets_in()
         finally:
             if alarm is not None:
                 alarm.cancel()
@@ -134,6 +137,18 @@ class Fleet:
         if self._failure is not None:
             raise self._failure
         return await self._how_it_ended(endings)
+
+    async def _has_more(self, controller: Controller) -> bool:
+        """Whether what was asked for at last has brought new work."""
+        await self._ask_for_what_the_scope_lets_in()
+        asked = await controller.finish(self._stop.is_set)
+        return asked and await self._crawl.frontier.due_in() is not None
+
+    async def _ask_for_what_the_scope_lets_in(self) -> None:
+        """Until they had heard that the scope has grown, the others refused what one of them now lets in."""
+        if self._scope_has_grown:
+            self._scope_has_grown = False
+            await self._crawl.frontier.ask([encode(Rejudge("the scope has grown"))])
 
     def _goes_on(self, endings: list[Ending]) -> bool:
         return not self._stop.is_set() and set(endings) <= {Ending.FINISHED}
@@ -261,6 +276,8 @@ class Fleet:
             case events.PageSettled():
                 child.pages += 1
                 child.share.use(event)
+            case events.ScopeWidened():
+                self._scope_has_grown = True
             case events.Paused():
                 self._paused.add(child.number)
                 if len(self._paused) > 1:
