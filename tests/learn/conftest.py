@@ -7,7 +7,7 @@ import json
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,8 @@ from crawlspace.cli import main
 from crawlspace.cli.options import reading
 from crawlspace.events import Ending
 from crawlspace.policy.evidence import KnownRule
+from crawlspace.states import UrlState
+from crawlspace.types import Address
 from crawlspace.urls import Identity
 
 HOST = "site.test"
@@ -119,6 +121,18 @@ class Crawled:
                 return await store.learned()
 
         return {str(known.rule): known for known in asyncio.run(main())}
+
+    def done(self, targets: Sequence[str]) -> set[bytes]:
+        """Keys of these pages, all of which are done."""
+
+        async def main() -> set[bytes]:
+            async with reading(self.directory) as (store, identity):
+                addresses = [identity.identify(f"http://{HOST}{target}") for target in targets]
+                keys = [each.key for each in addresses if isinstance(each, Address)]
+                assert all(story and story.state is UrlState.DONE for story in await store.find(keys))
+                return set(keys)
+
+        return asyncio.run(main())
 
     def identity(self) -> Identity:
         """Who URLs are in the crawl as it is now."""

@@ -117,3 +117,35 @@ def test_what_says_the_same_everywhere_is_proposed_and_left_to_a_person(mode: st
         crawled = crawl(web, tmp_path / "c", mode=mode)
     assert crawled.rules()["site.test param id"].state is RuleState.PROPOSED
     assert crawled.told == []
+
+
+SPELLINGS = (
+    *("/page{n}", "/Page{n}", "/dir{n}/", "/dir{n}/index.php", "/part{n}/end", "/part{n};v={n}/end"),
+    *("/s-{n}0a1b2c3d4e5f60718/own{n}", "/s-{n}f0e1d2c3b4a59687/own{n}", "/list?of={n}", "/list?by=x&of={n}"),
+)
+EVERY = [spelling.format(n=n) for n in range(1, 7) for spelling in SPELLINGS]
+
+
+def every_kind(target: str) -> Answer:
+    """Six pages of each kind, each under two spellings."""
+    if target == "/":
+        return page("first", *EVERY)
+    path = re.sub(r";v=\d|/s-[0-9a-f]+|index\.php|by=x&", "", target).lower()
+    known = re.fullmatch(r"/(?:page[1-6]|dir[1-6]/|part[1-6]/end|own[1-6]|list\?of=[1-6])", path)
+    return (404, "none") if known is None else page(path)
+
+
+def test_each_kind_of_rule_is_learned_and_applied_without_a_page_lost(tmp_path: Path) -> None:
+    with serving(every_kind) as web:
+        proposed = crawl(web, tmp_path / "c", mode="suggest")
+        sure = {words for words, known in proposed.rules().items() if known.state is RuleState.PROPOSED}
+        assert sure == {
+            *("site.test case", "site.test index index.php", "site.test path_param v"),
+            *("site.test id_segment s-", "site.test param by"),
+        }
+        assert len(proposed.done(EVERY)) == len(EVERY)
+        before = len(web.asked)
+        crawled = crawl(web, tmp_path / "c", mode="apply")
+        assert len(web.asked) == before
+    assert {words for words, known in crawled.rules().items() if known.state is RuleState.APPLIED} == sure
+    assert len(crawled.done(EVERY)) == len(EVERY) / 2

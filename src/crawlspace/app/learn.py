@@ -19,7 +19,7 @@ from crawlspace.errors import UsageError
 from crawlspace.events import Ending
 from crawlspace.frontier.sqlite.rekey import UNFINISHED, Progress, decoded
 from crawlspace.frontier.sqlite.store import SqliteFrontier
-from crawlspace.policy.evidence import IN_EFFECT, KnownRule, Lesson, RuleState
+from crawlspace.policy.evidence import IN_EFFECT, KnownRule, LearningSettings, Lesson, RuleState, is_sure
 from crawlspace.policy.learning import Sighting
 from crawlspace.ports import Learned
 from crawlspace.settings import Settings
@@ -89,10 +89,23 @@ async def _goal(frontier: SqliteFrontier, settings: Settings) -> list[HostRule] 
     if progress is not None:
         leads_there = policy_from(under(settings, goal).identity).identifier == progress.rules
         return goal if leads_there else None
+    if settings.learning.mode == "apply":
+        await _accept_sure(frontier, settings.learning)
     known = await frontier.learned()
     await _call_applied(frontier, now)
     goal = goal_of(known, now)
     return None if goal == now and not notes.get(LEARNED_GOAL) else goal
+
+
+async def _accept_sure(store: Learned, settings: LearningSettings) -> None:
+    """Accept what was proposed, perhaps while nothing was to be applied, and is sure."""
+    lessons = [
+        Lesson(each.rule, was=each.state, state=RuleState.ACCEPTED)
+        for each in await store.learned()
+        if each.state is RuleState.PROPOSED and is_sure(each.rule, each.evidence, settings)
+    ]
+    if lessons:
+        await store.learn(lessons)
 
 
 async def _call_applied(store: Learned, holds: Sequence[HostRule]) -> None:
