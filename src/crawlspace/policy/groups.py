@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
+from functools import lru_cache
 from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
@@ -128,6 +129,7 @@ class Grouping:
         return self._known[host]
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def domain_name(host: str) -> str:
     """The name under which a host's domain is counted and paced."""
     name = host_name(host)

@@ -44,10 +44,12 @@ class Crowds:
 
     def write(self) -> None:
         """Write what was counted."""
-        for name, domain in self._domains.items():
-            if domain.has_grown:
-                more = {"name": name, "hosts": domain.more_hosts, "refused": domain.more_refused}
-                self._connection.execute(_SQL["grow"], more)
+        grown = [
+            {"name": name, "hosts": domain.more_hosts, "refused": domain.more_refused}
+            for name, domain in sorted(self._domains.items())
+            if domain.has_grown
+        ]
+        self._connection.executemany(_SQL["grow"], grown)
         if self._beyond:
             self._connection.execute(_SQL["counted_only"], (Reason.DOMAIN_HOSTS.value, self._beyond))
 

@@ -67,6 +67,8 @@ class _Fence:
     released: int | None
     held: dict[int, int]
     """The URLs it was given, settled ones too: class by number."""
+    group: str | None = None
+    """The pace group whose turn it has."""
 
 
 class Settling:
@@ -116,9 +118,10 @@ class Settling:
     def _fence(self, hid: int) -> _Fence:
         fence = self._fences.get(hid)
         if fence is None:
-            token, released = self._connection.execute(_SQL["tokens"], (hid,)).fetchone() or (None, None)
+            row = self._connection.execute(_SQL["tokens"], (hid,)).fetchone()
+            token, released, group = row or (None, None, None)
             held = {} if token is None else self._urls.held(token)
-            fence = self._fences[hid] = _Fence(token, released, held)
+            fence = self._fences[hid] = _Fence(token, released, held, group)
         return fence
 
     def _late(self, settlement: _OfUrl) -> Answer:
@@ -265,7 +268,8 @@ class Settling:
         unspent: int = self._connection.execute(_SQL["unspent"], (hid,)).fetchone()[0]
         self._book.move(UrlState.LEASED, Event.RETURN, unspent)
         self._connection.execute(_SQL["drop_lease"], (settlement.token,))
-        groups.give_back(self._connection, hid, settlement.group_next_at)
+        if fence.group is not None:
+            groups.give_back(self._connection, hid, settlement.group_next_at)
         address = settlement.address
         crowded = address is not None and crowds.is_one_too_many(self._connection, self._settings, hid, address)
         self._connection.execute(

@@ -1,6 +1,6 @@
 -- name: tokens
--- The token under which a host is leased now, and the last that was given back.
-SELECT token, released FROM host WHERE hid = ?;
+-- The token under which a host is leased now, the last that was given back, and its pace group.
+SELECT token, released, pace_group FROM host WHERE hid = ?;
 
 -- name: first_with
 -- These bytes belong to this URL from now on, unless another had them first.
