@@ -23,6 +23,7 @@ from selectolax.lexbor import LexborHTMLParser
 from bench.calibration import seconds
 from bench.sites import REAL_SITES
 from crawlspace.content.minhash import Document, NearDuplicates
+from crawlspace.content.novelty import novelty
 from crawlspace.content.shingles import distinct, shingles
 from crawlspace.content.significant import significant_fields
 from crawlspace.content.simhash import BandedIndex, simhash
@@ -31,6 +32,7 @@ from crawlspace.content.text import follow_digest, page_text, text_digest
 _SMALLEST, _LARGEST, _PAGES = 30_000, 56_000, 60
 _REPEATS = 25
 _SEED = 7
+_ADDRESS = "https://docs.example.org/manual/15/sql-createtable.html"
 
 
 def main() -> int:
@@ -69,6 +71,7 @@ def _pages_table(pages: list[bytes]) -> None:
             for text, of in zip(map(text_digest, texts), links, strict=True)
         ],
     )
+    _row("what it says beyond its address", [lambda text=text: novelty(text, _ADDRESS) for text in texts])
     _row("significant fields", [lambda text=text: significant_fields(text) for text in texts])
     _row("set of shingles", [lambda text=text: distinct(shingles(text)) for text in texts])
     _row("add to the near-duplicates", [lambda text=text: _added(text) for text in texts])

@@ -28,6 +28,8 @@ LONG = (
 SIZE = 60
 """Pages of what is finite: more than a trap gets."""
 STOP = 40
+SOFT = 12
+"""Real pages of the host that answers everything: more than it takes until it is asked for an invented path."""
 PLENTY = STOP + 8
 """What a trap may get: the run that stops it, its entrance, and what was under way."""
 
@@ -102,6 +104,15 @@ def _mirror(target: str) -> str:
     return _archive(target)
 
 
+def _soft(target: str) -> str:
+    """Real pages in a row, the last of which leads to some that are gone, which is never said by a status."""
+    if target.startswith("/real/") or target == "/":
+        page = _number(target)
+        onward = [f"/real/{page + 1}"] if page < SOFT else [f"/gone/{name}" for name in "abc"]
+        return _page(_own(target) + _own(f"more of {target}"), *onward)
+    return _page(f"Sorry, there is nothing here. {LONG}", "/", title="Nothing here")
+
+
 PLACES: dict[str, Place] = {
     "calendar": _calendar,
     "sessions": _sessions,
@@ -111,6 +122,7 @@ PLACES: dict[str, Place] = {
     "gallery": _gallery,
     "shell": _shell,
     "mirror": _mirror,
+    "soft": _soft,
 }
 
 
@@ -207,3 +219,17 @@ def test_pages_of_the_mirror_are_copies_and_no_day_of_the_archive_is(crawled: sq
     ).fetchall()
     assert len(rows) == 1 + SIZE
     assert all(copy.partition(".test")[2] == first.partition(".test")[2] for copy, first in rows)
+
+
+def test_pages_that_look_like_the_answer_to_an_invented_path_are_dead_letters(crawled: sqlite3.Connection) -> None:
+    rows = crawled.execute(
+        "SELECT url, state, reason FROM outcome WHERE url LIKE 'http://soft%' ORDER BY id"
+    ).fetchall()
+    assert [url.rpartition("/")[2] for url, state, reason in rows if (state, reason) == (6, "soft_404")] == [
+        "a",
+        "b",
+        "c",
+    ]
+    assert sum(state == 3 for _, state, _ in rows) == 1 + SOFT
+    dead = crawled.execute("SELECT count(*) FROM outcome WHERE state = 6").fetchone()
+    assert dead == (3,)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -84,6 +87,34 @@ def test_a_full_row_takes_no_more() -> None:
     for number in range(MEMBERS_LIMIT + 5):
         rows.add(chance.getrandbits(48) << 16, number)
     assert max(map(len, rows.rows.values())) == MEMBERS_LIMIT * 10
+
+
+@pytest.mark.long
+def test_a_million_pages_take_sixty_bytes_each(tmp_path: Path) -> None:
+    """As SQLite keeps the rows, which grow in no order."""
+    pages, batch, chance = 1_000_000, 3_000, random.Random(1)
+    file = tmp_path / "rows.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute("CREATE TABLE near_row (key INTEGER PRIMARY KEY, members BLOB NOT NULL) STRICT")
+        for begin in range(0, pages, batch):
+            made = [slots(chance.getrandbits(64), 3) for _ in range(batch)]
+            keys = sorted({slot.key for each in made for slot in each})
+            rows = dict(_rows(database, keys))
+            for place, each in enumerate(made):
+                for slot in each:
+                    rows[slot.key] = added(slot, begin + place, rows.get(slot.key, b"")) or rows[slot.key]
+            database.execute("BEGIN")
+            database.executemany("REPLACE INTO near_row VALUES (?, ?)", [(key, rows[key]) for key in keys])
+            database.execute("COMMIT")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert file.stat().st_size / pages <= 60
+
+
+def _rows(database: sqlite3.Connection, keys: list[int]) -> Iterator[tuple[int, bytes]]:
+    for start in range(0, len(keys), 500):
+        chunk = keys[start : start + 500]
+        marks = ",".join("?" * len(chunk))
+        yield from database.execute(f"SELECT key, members FROM near_row WHERE key IN ({marks})", chunk)
 
 
 def _filled(pages: int) -> tuple[Rows, list[int]]:

@@ -28,7 +28,8 @@ _PIECE: Final = re.compile(r"[^\W_]+")
 
 def novelty(text: str, url: str) -> int:
     """64 bits of a text, made by `page_text` or `plain_text`, without what the page's address says."""
-    plain = text.lower().encode("utf-8", "replace")
+    # Letters beyond ASCII keep their case, as they do in the pieces: folding bytes takes a tenth of the time.
+    plain = text.encode("utf-8", "replace").lower()
     for piece in _pieces(url):
         plain = plain.replace(piece, _BLANK)
     return int.from_bytes(blake2b(plain, digest_size=8).digest(), "big")
@@ -37,10 +38,11 @@ def novelty(text: str, url: str) -> int:
 def _pieces(url: str) -> list[bytes]:
     """What path and query say, longest first, so that none is cut by a shorter one."""
     place = url.partition("://")[2].partition("/")[2]
-    found = {piece for piece in _PIECE.findall(unquote(place).lower()) if len(piece) >= LEAST_PIECE}
+    found = {piece for piece in _PIECE.findall(unquote(place)) if len(piece) >= LEAST_PIECE}
     chosen = sorted(found, key=lambda piece: (-len(piece), piece))[:PIECES]
     spelled = {spelling for piece in chosen for spelling in (piece, *_neighbours(piece))}
-    return [piece.encode() for piece in sorted(spelled, key=lambda piece: (-len(piece), piece))]
+    longest_first = sorted(spelled, key=lambda piece: (-len(piece), piece))
+    return [piece.encode("utf-8", "replace").lower() for piece in longest_first]
 
 
 def _neighbours(piece: str) -> list[str]:

@@ -28,6 +28,8 @@ from crawlspace.types import Address, Fingerprints
 
 LARGE: Final = 256 << 10
 """Characters of a text above which it is hashed on another thread."""
+SIGN_LIMIT: Final = 6_000
+"""Characters of a text above which it has too many words to be an error page or an empty list."""
 LANGUAGE_LIMIT: Final = 20
 """Characters of a declared language that are kept."""
 
@@ -140,6 +142,6 @@ class Fingerprinting:
             kin=relatives,
             language=language,
             shape=shape_of(address.canonical),
-            sign=sign_of(read.title, text),
+            sign=sign_of(read.title, text) if len(text) <= SIGN_LIMIT else None,
             partial=partial,
         )
