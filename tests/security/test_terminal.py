@@ -83,6 +83,12 @@ def calls(directory: Path, tmp_path: Path) -> dict[str, list[list[str | Path]]]:
         "backup": [[directory, tmp_path / "copy"]],
         "config": [["show", directory], ["check", directory, "-s", f"{EVIL}=1"]],
         "crawl": [["--dir", directory], [EVIL, "--dir", tmp_path / "new"]],
+        "duplicates": [[directory, "--min", "2", "--difference"], [directory, "--host", EVIL]],
+        "sql": [[directory, "SELECT * FROM outcomes"], [directory, f"SELECT '{EVIL}'"], [directory, EVIL]],
+        "reparse": [[directory, "--parser", "links"], [directory, "--parser", EVIL]],
+        "rules": [["learned", directory, "--all"], ["learned", directory, "--accept", EVIL]],
+        "import": [[tmp_path / "imported", seeds, "--as", "list"], [tmp_path / "imported", tmp_path / EVIL[:10]]],
+        "compact": [[directory]],
     }
     return {verb: [[verb, *words] for words in all_words] for verb, all_words in asked.items()}
 
