@@ -296,3 +296,14 @@ def test_a_backup_of_a_joined_archive_follows_old_pointers_too(
     back_up(place, tmp_path / "copy", settings())
     copy = CrawlDirectory(tmp_path / "copy")
     assert faults(copy) == []
+
+
+def test_a_backup_has_all_records_of_each_capture(crawled: Callable[..., CrawlDirectory], tmp_path: Path) -> None:
+    """The requests behind the last responses too, and nothing that is torn or belongs to what comes later."""
+    place = crawled()
+    whole = {name: (place.archive / name).read_bytes() for name in files(place)}
+    with (place.archive / files(place)[0]).open("ab") as file:
+        file.write(b"\x1f\x8b\x08torn")
+    back_up(place, tmp_path / "copy", settings())
+    copy = CrawlDirectory(tmp_path / "copy")
+    assert {name: (copy.archive / name).read_bytes() for name in files(copy)} == whole

@@ -17,7 +17,9 @@ from shlex import join
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.store import dump_command
+from crawlspace.archive.disk import RealDisk
 from crawlspace.archive.joins import LIST
+from crawlspace.archive.repair import end_of_capture
 from crawlspace.errors import CrawlDirError, DiskFull, StoreDamaged, UsageError
 from crawlspace.frontier.sqlite.backup import copy_store
 from crawlspace.settings import Settings
@@ -66,14 +68,17 @@ def _copy(directory: CrawlDirectory, copy: CrawlDirectory, settings: Settings) -
     if settings.archive.store:
         # Objects are written once and stay where they are, for the crawl and its copy.
         lengths = {}
-    for name, length in sorted(lengths.items()):
-        _copy_file(directory.archive / name, copy.archive / name, length)
+    # The store knows where the last response ends; its request, and what was made of it, come behind it.
+    largest = settings.archive.max_record
+    ends = {name: end_of_capture(RealDisk(), directory.archive / name, lengths[name], largest) for name in lengths}
+    for name, end in sorted(ends.items()):
+        _copy_file(directory.archive / name, copy.archive / name, end)
     for listing in directory.archive.glob(f"*{LIST}"):
         shutil.copyfile(listing, copy.archive / listing.name)
     for text in (directory.config, directory.effective):
         if text.exists():
             shutil.copyfile(text, copy.path / text.name)
-    return Copied(len(lengths), copy.database.stat().st_size + sum(lengths.values()))
+    return Copied(len(ends), copy.database.stat().st_size + sum(ends.values()))
 
 
 def _copy_file(source: Path, target: Path, length: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from crawlspace.archive.captures import CAPTURES
 from crawlspace.archive.disk import FILE_NAME, Disk
 from crawlspace.archive.members import BrokenMember, members
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, decode
@@ -55,6 +56,23 @@ def repair_files(
         )
     except OSError as error:
         raise StoreError(f"the archive in {directory} cannot be repaired: {error.strerror or error}") from error
+
+
+def end_of_capture(disk: Disk, path: Path, reach: int, max_record: int) -> int:
+    """Where the records end that belong to the capture whose response ends at `reach`, as far as they are whole."""
+    end = reach
+
+    def read(offset: int, length: int) -> bytes:
+        return disk.read(path, offset, length)
+
+    try:
+        for member in members(read, reach, disk.size(path), max_record + HEAD_LIMIT):
+            if decode(member.data).kind in CAPTURES:
+                break
+            end = member.offset + member.length
+    except (BrokenMember, BrokenRecord, OSError):
+        pass
+    return end
 
 
 def is_of(worker: int | None, name: str) -> bool:
