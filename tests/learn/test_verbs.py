@@ -17,7 +17,7 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.duplicates import open_duplicates
 from crawlspace.app.learn import take_effect
 from crawlspace.cli.options import settings_used
-from crawlspace.errors import UsageError
+from crawlspace.errors import CrawlDirInUse, UsageError
 from crawlspace.policy.evidence import RuleState
 from crawlspace.settings import load
 
@@ -256,6 +256,13 @@ def test_reading_verbs_say_that_a_re_keying_is_not_finished(
         assert crawl(web, directory).told == ["learned rules: applying site.test param v"]
         assert "not finished" not in verb("stats", directory).err
         assert rule_state(web, directory) is RuleState.APPLIED
+
+
+def test_a_crawl_that_somebody_else_owns_is_left_alone(verb: Verb, directory: Path) -> None:
+    verb("rules", "learned", directory, "--accept", rule_of(verb, directory))
+    with CrawlDirectory(directory).locked(), serving(site) as web, pytest.raises(CrawlDirInUse):
+        crawl(web, directory)
+    assert "accepted" in verb("rules", "learned", directory).out
 
 
 def rule_state(web: Web, directory: Path) -> RuleState:

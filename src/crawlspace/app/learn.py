@@ -62,22 +62,25 @@ async def take_effect(place: CrawlDirectory, plan: Plan) -> bool:
     if not place.database.exists():
         _require_alone(place, plan)
         return False
-    frontier = await SqliteFrontier.open(place.database, plan.settings.frontier(), plan.clock)
-    try:
-        goal = await _goal(frontier, plan.settings)
-        if goal is None:
-            return False
-        now = rules_in(await frontier.notes())
-        await frontier.note({LEARNED_GOAL: written(goal)})
-    finally:
-        await frontier.close()
+    with place.locked():
+        frontier = await SqliteFrontier.open(place.database, plan.settings.frontier(), plan.clock)
+        try:
+            goal = await _goal(frontier, plan.settings)
+            if goal is None:
+                return False
+            now = rules_in(await frontier.notes())
+            await frontier.note({LEARNED_GOAL: written(goal)})
+        finally:
+            await frontier.close()
     plan.watch(events.Warned(_told(now, goal)))
+    # It takes the lock itself; whoever comes between finds a goal that was written down, and goes on with it.
     await apply(place, plan.settings, plan.clock, _silent)
-    frontier = await SqliteFrontier.open(place.database, plan.settings.frontier(), plan.clock)
-    try:
-        await _call_applied(frontier, goal)
-    finally:
-        await frontier.close()
+    with place.locked():
+        frontier = await SqliteFrontier.open(place.database, plan.settings.frontier(), plan.clock)
+        try:
+            await _call_applied(frontier, goal)
+        finally:
+            await frontier.close()
     return True
 
 
