@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from crawlspace.errors import UsageError
 from crawlspace.records.entries import Placed
@@ -108,20 +108,25 @@ def _table(rows: list[Row], canonical: Canonical) -> pa.Table:
 
 def write(path: Path, batches: Iterable[pa.Table]) -> int:
     """Write a file of columns, durable on return; how many rows it has. Raises `DiskFull` or `StoreError`."""
-    arrow()
-    import pyarrow.parquet as pq
-
-    rows = 0
     try:
         with path.open("wb") as file:
-            with pq.ParquetWriter(file, schema(), compression="zstd") as writer:
-                for batch in batches:
-                    writer.write_table(batch)
-                    rows += batch.num_rows
+            rows = _write(file, batches)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise unusable(path.parent, error) from error
+    return rows
+
+
+def _write(file: BinaryIO, batches: Iterable[pa.Table]) -> int:
+    arrow()
+    import pyarrow.parquet as pq
+
+    rows = 0
+    with pq.ParquetWriter(file, schema(), compression="zstd") as writer:
+        for batch in batches:
+            writer.write_table(batch)
+            rows += batch.num_rows
     return rows
 
 

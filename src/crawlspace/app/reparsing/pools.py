@@ -70,32 +70,56 @@ class Processes:
 
     def _until_broken(self, job: Job, waiting: Iterator[list[Task]], broken: list[list[Task]]) -> Iterator[Batch]:
         """Batches that are done; when a process dies, those that were under way are put into `broken`."""
+        running: dict[Future[Batch], list[Task]] = {}
         with _pool(self._count) as pool:
-            running: dict[Future[Batch], list[Task]] = {}
-            while True:
+            while not broken:
                 for batch in islice(waiting, self._count * AHEAD - len(running)):
-                    running[pool.submit(parse_trusting, job, batch)] = batch
+                    running[_submitted(pool, job, batch)] = batch
                 if not running:
                     return
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    batch = running.pop(future)
-                    if isinstance(future.exception(), BrokenProcessPool):
-                        broken += [batch, *running.values()]
-                        return
-                    yield future.result()
+                yield from _done(done, running, broken)
 
     def _again(self, job: Job, tasks: list[Task]) -> Iterator[Batch]:
         """A batch whose process died: together without trust, and if that fails too one capture after another."""
-        with _pool(1) as pool:
-            try:
-                yield pool.submit(parse_batch, job, tasks).result()
-            except BrokenProcessPool:
-                if len(tasks) > 1:
-                    for task in tasks:
-                        yield from self._again(job, [task])
-                else:
-                    yield Batch([crashed(self._parser, tasks[0])], parsed=1, failed=1)
+        found = _together(job, tasks)
+        if found is not None:
+            yield found
+        elif len(tasks) == 1:
+            yield Batch([crashed(self._parser, tasks[0])], parsed=1, failed=1)
+        else:
+            for task in tasks:
+                yield from self._again(job, [task])
+
+
+def _submitted(pool: ProcessPoolExecutor, job: Job, tasks: list[Task]) -> Future[Batch]:
+    try:
+        return pool.submit(parse_trusting, job, tasks)
+    except BrokenProcessPool as error:
+        # A process died since anybody looked: the batch is among those that were under way.
+        failed: Future[Batch] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+def _done(
+    done: Iterable[Future[Batch]], running: dict[Future[Batch], list[Task]], broken: list[list[Task]]
+) -> Iterator[Batch]:
+    for future in done:
+        batch = running.pop(future)
+        if isinstance(future.exception(), BrokenProcessPool):
+            broken += [batch, *running.values()]
+            return
+        yield future.result()
+
+
+def _together(job: Job, tasks: list[Task]) -> Batch | None:
+    """What comes of tasks in a process of their own; None when that dies."""
+    with _pool(1) as pool:
+        try:
+            return pool.submit(parse_batch, job, tasks).result()
+        except BrokenProcessPool:
+            return None
 
 
 class Ray:

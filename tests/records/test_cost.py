@@ -1,0 +1,96 @@
+"""What re-parsing costs beside bare reading: fastwarc with its digests compared, lexbor, and the links it finds.
+
+CPU of one process for both, in turns in one run, the best of some: load moves both alike.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.app.parsing import load_parser
+from crawlspace.app.reparsing.batch import Job, archive_of, parse_with
+from crawlspace.app.reparsing.pools import batches
+from crawlspace.app.reparsing.selection import CAPTURED, Choosing, Chosen, Task
+from crawlspace.cli.options import settings_used
+from crawlspace.frontier.sqlite.export import open_snapshot
+from crawlspace.pages.links import _SELECTOR
+
+Pack = Callable[..., CrawlDirectory]
+DOCUMENTATION = [Path("/usr/share/doc/python3.11/html"), Path("/usr/share/doc/postgresql-doc-15/html")]
+
+
+def pages(count: int) -> list[Any]:
+    """Real pages, under as many hosts as it takes."""
+    files = sorted(file for root in DOCUMENTATION for file in root.rglob("*.html"))
+    if not files:
+        pytest.skip("Debian's documentation packages are not installed")
+    chosen = [(n, files[n * 7919 % len(files)]) for n in range(count)]
+    return [
+        SimpleNamespace(
+            url=f"http://h{n // len(files)}.test{file}",
+            body=file.read_bytes(),
+            type="text/html",
+            at=1_760_000_000_000,
+        )
+        for n, file in chosen
+    ]
+
+
+def bare(place: CrawlDirectory) -> None:
+    from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+    for file in place.archive.glob("*.warc.gz"):
+        with file.open("rb") as stream:
+            for record in ArchiveIterator(stream, record_types=WarcRecordType.response, parse_http=False):
+                assert record.verify_block_digest()
+                record.parse_http()
+                tree = LexborHTMLParser(record.reader.read())
+                sum(1 for node in tree.css(_SELECTOR) if node.attributes.get("href"))
+
+
+def tasks(place: CrawlDirectory) -> Iterator[Task]:
+    settings = settings_used(place)
+    with open_snapshot(place.database, settings.frontier()) as snapshot:
+        choosing = Choosing(load_parser("links", place.path), Chosen(again=True))
+        for tally in choosing.run(snapshot.stories(CAPTURED), ()):
+            if tally.task is not None:
+                yield tally.task
+
+
+def ours(place: CrawlDirectory) -> None:
+    job = Job(place.path, "links", settings_used(place))
+    parser, archive = load_parser("links", place.path), archive_of(job)
+    for batch in batches(tasks(place)):
+        assert not parse_with(parser, archive, job, batch, bounded=False).unreadable
+
+
+def ratio(place: CrawlDirectory, rounds: int) -> float:
+    """How much of the pace of bare reading parsing again has."""
+    best = {"bare": float("inf"), "ours": float("inf")}
+    for _ in range(rounds):
+        for name, work in (("bare", bare), ("ours", ours)):
+            began = time.process_time()
+            work(place)
+            best[name] = min(best[name], time.process_time() - began)
+    return best["bare"] / best["ours"]
+
+
+@pytest.mark.realsite
+def test_parsing_again_is_not_many_times_slower_than_bare_reading(pack: Pack) -> None:
+    """A guard against the gross, since other tests run beside it; 0.5 to 0.6 is usual."""
+    assert ratio(pack(pages(100)), 3) > 0.2
+
+
+@pytest.mark.long
+@pytest.mark.realsite
+def test_parsing_10_000_real_pages_again_has_half_of_the_pace_of_bare_reading(pack: Pack) -> None:
+    """The aim is 0.7; what is missing is spread over everything that is made of a page beside its tree."""
+    assert ratio(pack(pages(10_000)), 3) > 0.5
