@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
 import time
+from contextlib import closing
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import tomli_w
 
 import crawlspace
 from crawlspace.events import Ending
 from crawlspace.exchange import FetchRequest, FetchResult
 from crawlspace.fetch.http import HttpFetcher
+from crawlspace.settings import nested
 
 DELAY = 0.12
 HOSTS = ("a", "b", "c")
@@ -91,3 +98,22 @@ def test_hosts_of_different_domains_do_not_wait_for_each_other(web: Any, asked: 
     assert min(gaps(asked)) < DELAY
     for host in HOSTS:
         assert_apart(gaps(asked, host))
+
+
+def test_two_processes_keep_the_delay_of_a_group_together(web: Any, tmp_path: Path) -> None:
+    for host in HOSTS:
+        web.page(f"http://{host}.test/", *(f"/p{number}" for number in range(6)))
+        for number in range(6):
+            web.page(f"http://{host}.test/p{number}")
+    group = {"group.by": "address", "group.delay": 0.05, "concurrency.workers": 2, "concurrency.hosts": 2}
+    config = tmp_path / "settings.toml"
+    values = {**web.quick(), **group, "robots.obey": False, "discovery.sitemaps": False}
+    config.write_text(tomli_w.dumps(nested(values)))
+    seeds = [f"http://{host}.test/" for host in HOSTS]
+    command = [sys.executable, "-m", "crawlspace", "crawl", *seeds, "-q", "--dir", str(web.directory)]
+    assert subprocess.run([*command, "--config", str(config)], timeout=100, check=False).returncode == 0
+    with closing(sqlite3.connect(web.directory / "frontier.db")) as connection:
+        rows = connection.execute("SELECT requested_at FROM outcome WHERE state = 3 ORDER BY 1").fetchall()
+    assert len(rows) == 21
+    # Both read the same clock, in whole milliseconds.
+    assert min(after - before for (before,), (after,) in pairwise(rows)) >= 50 - 2
