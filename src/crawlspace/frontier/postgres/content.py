@@ -204,7 +204,9 @@ class Contents:
         return [found.get(number) for number in wanted]
 
     async def shapes(self, hid: int | None, run: int, limit: int) -> list[ShapeFigures]:
-        rows = await self._transaction.rows(_SQL["shapes"], hid=hid, run=run, limit=limit)
+        name = "shapes_of_host" if hid is not None else "suspects" if run else "shapes"
+        shard = None if hid is None else self._of(hid)
+        rows = await self._transaction.rows(_SQL[name], shard=shard, hid=hid, run=run, limit=limit)
         return [ShapeFigures(*row) for row in rows]
 
     async def yields(self, hid: int | None) -> list[Yield]:

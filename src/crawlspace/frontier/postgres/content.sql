@@ -117,11 +117,22 @@ FROM page WHERE grp IS NOT NULL AND (grp, id) > (%(group)s::bigint, %(id)s::bigi
 SELECT id, url FROM outcome WHERE shard = ANY (%(all)s::smallint[]) AND id = ANY (%(id)s::bigint[]);
 
 -- name: shapes
--- Shapes of one host or of all, those with the longest run first, then those with the most pages.
+-- Shapes of all hosts, those with the longest run first, then those with the most pages.
 SELECT coalesce(h.name, ''), s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last
 FROM shape s LEFT JOIN host h ON h.shard = s.shard AND h.hid = s.hid
-WHERE (%(hid)s::bigint IS NULL OR s.hid = %(hid)s::bigint) AND s.run >= %(run)s
 ORDER BY s.run DESC, s.pages DESC, s.hid, s.shape LIMIT %(limit)s;
+
+-- name: suspects
+-- Those with a long run alone.
+SELECT coalesce(h.name, ''), s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last
+FROM shape s LEFT JOIN host h ON h.shard = s.shard AND h.hid = s.hid
+WHERE s.run > 0 AND s.run >= %(run)s ORDER BY s.run DESC, s.pages DESC, s.hid, s.shape LIMIT %(limit)s;
+
+-- name: shapes_of_host
+-- Those of one host.
+SELECT coalesce(h.name, ''), s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last
+FROM shape s LEFT JOIN host h ON h.shard = s.shard AND h.hid = s.hid
+WHERE s.shard = %(shard)s AND s.hid = %(hid)s AND s.run >= %(run)s ORDER BY s.run DESC, s.pages DESC, s.hid, s.shape LIMIT %(limit)s;
 
 -- name: hours
 -- What hours brought, of one host or of all.

@@ -131,7 +131,8 @@ class Contents:
         return [found.get(number) for number in numbers]
 
     def shapes(self, hid: int | None, run: int, limit: int) -> list[ShapeFigures]:
-        rows = self._connection.execute(_SQL["shapes"], {"hid": hid, "run": run, "limit": limit})
+        name = "shapes_of_host" if hid is not None else "suspects" if run else "shapes"
+        rows = self._connection.execute(_SQL[name], {"hid": hid, "run": run, "limit": limit})
         return [ShapeFigures(*row) for row in rows]
 
     def yields(self, hid: int | None) -> list[Yield]:

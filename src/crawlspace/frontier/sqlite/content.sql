@@ -77,10 +77,22 @@ FROM page p WHERE p.grp IS NOT NULL AND (p.grp, p.id) > (?, ?) ORDER BY p.grp, p
 SELECT id, url FROM outcome WHERE id IN (?*);
 
 -- name: shapes
--- Shapes of one host or of all, those with the longest run first, then those with the most pages.
+-- Shapes of all hosts, those with the longest run first, then those with the most pages.
 SELECT coalesce(h.name, ''), s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last
 FROM shape s LEFT JOIN host h ON h.hid = s.hid
-WHERE (:hid IS NULL OR s.hid = :hid) AND s.run >= :run ORDER BY s.run DESC, s.pages DESC, s.hid, s.shape LIMIT :limit;
+ORDER BY s.run DESC, s.pages DESC, s.hid, s.shape LIMIT :limit;
+
+-- name: suspects
+-- Those with a long run alone.
+SELECT coalesce(h.name, ''), s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last
+FROM shape s INDEXED BY shape_longest LEFT JOIN host h ON h.hid = s.hid
+WHERE s.run > 0 AND s.run >= :run ORDER BY s.run DESC, s.pages DESC, s.hid, s.shape LIMIT :limit;
+
+-- name: shapes_of_host
+-- Those of one host.
+SELECT coalesce(h.name, ''), s.shape, s.pages, s.new, s.exact, s.near, s.run, s.last
+FROM shape s LEFT JOIN host h ON h.hid = s.hid
+WHERE s.hid = :hid AND s.run >= :run ORDER BY s.run DESC, s.pages DESC, s.hid, s.shape LIMIT :limit;
 
 -- name: hours
 -- What hours brought, of one host or of all.

@@ -51,6 +51,7 @@ CREATE TABLE shape (
   PRIMARY KEY (hid, shape)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX shape_run ON shape (hid, run) WHERE run > 0;
+CREATE INDEX shape_longest ON shape (run) WHERE run > 0;
 
 -- What hosts brought: pages, exact and near copies among them; shapes that are kept; pairs of copies in a row whose links
 -- were followed and brought nothing; and the answer to a path that nobody links to, if it was asked for.
