@@ -223,6 +223,7 @@ def test_killed_while_the_leases_of_a_killed_crawl_are_given_up(crawls: Crawls, 
     crawl.ends_like(whole)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_killed_while_the_store_is_made(crawls: Crawls, whole: Whole, tmp_path: Path) -> None:
     kill_while_it_migrates(Killed(crawls, tmp_path / "crawl"), whole)

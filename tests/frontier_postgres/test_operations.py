@@ -120,6 +120,7 @@ def ended(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, out + err
 
 
+@pytest.mark.long
 def test_several_processes_share_a_directory_and_a_server(shared: Shared) -> None:
     """One is killed and replaced, then all are, and fewer go on: nothing waits for the end of lost leases."""
     began = time.monotonic()

@@ -111,7 +111,7 @@ def struck_again_and_again(chance: random.Random) -> Plan:
     return Plan(2, 12_000, tuple(strikes))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 20))])
 def test_two_workers_keep_their_manners_for_hours_however_often_they_are_killed(seed: int) -> None:
     """No gap shorter than the delay, one request at a time, and every wait that was asked for, for over two hours."""
     report = simulate(seed, Size(hosts=12, pages=400), struck_again_and_again(random.Random(seed)), Slow)

@@ -22,6 +22,7 @@ def main() -> int:
         report = simulate(seed, Size(chosen.hosts, chosen.pages, chosen.events))
         if report.violations or chosen.seeds == 1:
             sys.stdout.write(f"{report}\n")
+            sys.stdout.flush()
         failed += bool(report.violations)
     if chosen.seeds > 1:
         sys.stdout.write(f"{chosen.seeds} seeds, {failed} of them broke an invariant\n")

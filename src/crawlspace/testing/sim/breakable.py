@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 _FRAME = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")
@@ -11,8 +12,10 @@ _FRAME = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")
 class Breakable:
     """Passes everything on; the statement at which `left` reaches 0 fails."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, committed: Callable[[], None]) -> None:
+        """`committed` is told when a transaction has ended well."""
         self._connection = connection
+        self.committed = committed
         self._left: int | None = None
         self._code = sqlite3.SQLITE_IOERR
         self.struck = False
@@ -28,7 +31,10 @@ class Breakable:
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
         self._count(sql)
-        return self._connection.execute(sql, *parameters)
+        cursor = self._connection.execute(sql, *parameters)
+        if sql == "COMMIT":
+            self.committed()
+        return cursor
 
     def executemany(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
         self._count(sql)

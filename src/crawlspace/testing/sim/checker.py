@@ -145,7 +145,7 @@ class Checker:
             case "keep_robots":
                 for file in args[0]:
                     self.manners.rules_are_kept(file.origin)
-        self._adds_up()
+        self._now_and_then()
 
     def _polls(self, worker: Worker, *, idle: bool) -> None:
         """Who asks again and again for nothing, with nothing in between, does not wait for what is due."""
@@ -324,10 +324,14 @@ class Checker:
         self.audit()
         Verdict(self._world, self, self._place_of).give()
 
-    def _adds_up(self) -> None:
+    def committed(self) -> None:
+        """A transaction has ended: this is what a reader can see."""
         total, seen = self.connection.execute(_SUMS).fetchone()
-        if total != seen:
+        if (total or 0) != seen:
             self._broken("I1", f"{seen} URLs are known, and their states add up to {total}")
+
+    def _now_and_then(self) -> None:
+        """Recount all tables after so many answers."""
         self._answers += 1
         if self._answers % AUDIT_EVERY == 0:
             self.audit()

@@ -197,7 +197,7 @@ class World:
         self.store = await SqliteFrontier.open(":memory:", self.settings.frontier(), self.clock, threaded=False)
         try:
             self.checker.connection = self.store._connection
-            self.troubles.connection = Breakable(self.store._connection)
+            self.troubles.connection = Breakable(self.store._connection, self.checker.committed)
             self.store._connected = cast("Any", self.troubles.connection)
             self.checker.begins()
             await self.opened()
