@@ -8,8 +8,9 @@ import io
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,9 @@ def test_row_16_no_cell_of_a_table_for_people_is_a_formula(
 # -- row 19 and 20: statements and pickles --------------------------------------------------------------------------
 
 
-def _trees() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield path, ast.parse(path.read_text("utf-8"))
+@cache
+def _trees() -> list[tuple[Path, ast.Module]]:
+    return [(path, ast.parse(path.read_text("utf-8"))) for path in sorted(SOURCE.rglob("*.py"))]
 
 
 NAMES_ONLY = {
