@@ -224,7 +224,7 @@ def test_an_empty_crawl_gives_a_whole_file_of_nothing(
             assert [kind for kind, _, _ in records(data)] == ["warcinfo"]
 
 
-@pytest.mark.parametrize("form", ["sqlite", "wacz", "parquet", "xml"])
+@pytest.mark.parametrize("form", ["sqlite", "wacz"])
 def test_files_that_need_a_disk_reach_standard_output_too(crawl: Path, exported: Exported, form: str) -> None:
     command = [sys.executable, "-m", "crawlspace", "export", str(crawl), "-o", "-", "--format", form]
     ran = subprocess.run(command, capture_output=True, timeout=60, check=False)
