@@ -234,8 +234,8 @@ class Frontier(RuleBasedStateMachine):
 
 TestFrontier = Frontier.TestCase
 TestFrontier.settings = settings(
-    max_examples=60,
-    stateful_step_count=40,
+    max_examples=max(18, settings.default.max_examples // 20),
+    stateful_step_count=30,
     deadline=None,
     # Shrinking takes minutes, and forty steps can be read.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

@@ -56,8 +56,8 @@ def test_the_store_answers_as_the_model(server: str) -> None:
     SharedFrontier.server = server
     case = SharedFrontier.TestCase
     case.settings = settings(
-        max_examples=12,
-        stateful_step_count=30,
+        max_examples=max(4, settings.default.max_examples // 50),
+        stateful_step_count=25,
         deadline=None,
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
         suppress_health_check=list(HealthCheck),
