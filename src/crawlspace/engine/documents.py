@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -48,7 +47,8 @@ class Documents:
 
 def main() -> int:
     """Write the links of what stands on the standard input to the standard output."""
-    importlib.import_module("pypdf")  # before there is too little memory for it
+    import pypdf  # noqa: F401 -- before there is too little memory for it
+
     body = sys.stdin.buffer.read()
     limit(SECONDS, MEMORY)
     try:

@@ -5,7 +5,6 @@ The hosts file is looked into first, as the system's resolver does.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,12 +24,14 @@ class NameServers:
 
     def __init__(self, servers: Sequence[str]) -> None:
         try:
-            self._library: Any = importlib.import_module("aiodns")
-            self._below: Any = importlib.import_module("pycares")
+            import aiodns
+            import pycares
         except ImportError as error:
             raise ConfigError(
                 'network.resolver = "dns" needs the extra `dns`', hint="pip install 'crawlspace[dns]'"
             ) from error
+        self._library: Any = aiodns
+        self._below: Any = pycares
         self._servers = list(servers)
         self._resolver: Any = None
 

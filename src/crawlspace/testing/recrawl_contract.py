@@ -325,7 +325,8 @@ async def wander(store: _Store, seed: int, steps: int) -> None:
     Whoever calls audits the store in the end.
     """
     chance = random.Random(seed)
-    now, held = T0, []
+    now = T0
+    held: list[Lease] = []
     for _ in range(steps):
         now += chance.choice((0, DELAY, WEEK // 3))
         if held and chance.random() < 0.6:
