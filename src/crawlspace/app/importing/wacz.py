@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from crawlspace.app.importing.imported import Imported
 
@@ -20,12 +20,7 @@ def unpacked(path: Path, folder: Path, done: Imported) -> Iterator[Path]:
     """
     try:
         with ZipFile(path) as package:
-            for number, info in enumerate(package.infolist()):
-                if not info.filename.startswith("archive/") or not info.filename.endswith(_SUFFIXES):
-                    continue
-                if info.compress_type != ZIP_STORED:
-                    done.lost(f"{path.name}: {info.filename[:100]!r} is compressed by the package")
-                    continue
+            for number, info in enumerate(_archives(package, path, done)):
                 suffix = next(each for each in reversed(_SUFFIXES) if info.filename.endswith(each))
                 file = folder / f"{path.stem[:60]}-{number}{suffix}"
                 with package.open(info) as packed, file.open("wb") as out:
@@ -34,3 +29,13 @@ def unpacked(path: Path, folder: Path, done: Imported) -> Iterator[Path]:
                 file.unlink()
     except (BadZipFile, NotImplementedError, EOFError) as error:
         done.lost(f"{path.name}: it is no package, or a broken one: {error}")
+
+
+def _archives(package: ZipFile, path: Path, done: Imported) -> Iterator[ZipInfo]:
+    for info in package.infolist():
+        if not info.filename.startswith("archive/") or not info.filename.endswith(_SUFFIXES):
+            continue
+        if info.compress_type == ZIP_STORED:
+            yield info
+        else:
+            done.lost(f"{path.name}: {info.filename[:100]!r} is compressed by the package")
