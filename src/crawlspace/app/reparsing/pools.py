@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Protocol
 
@@ -24,7 +25,7 @@ from crawlspace.app.reparsing.selection import Task
 from crawlspace.errors import UsageError
 from crawlspace.parsers import Parser
 
-BATCH = 128
+BATCH = 64
 """Captures parsed at a time: what a kill may have to do again, and what is made durable together."""
 AHEAD = 3
 """Batches that wait for each process."""
@@ -164,11 +165,17 @@ def _place(task: Task) -> tuple[str, int]:
     return pointer.file, pointer.offset
 
 
-def _pool(count: int) -> ProcessPoolExecutor:
+@contextmanager
+def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool; whoever leaves it by an exception waits for what runs, not for what waits."""
     # Processes come from one that has only loaded what they need: none has locks, threads or sockets of ours.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["crawlspace.app.reparsing.batch", "crawlspace.parsers.links"])
-    return ProcessPoolExecutor(count, mp_context=context, initializer=alone)
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=alone)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _ray() -> Any:
