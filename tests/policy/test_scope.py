@@ -393,3 +393,14 @@ def test_an_ignored_pattern_that_cannot_be_read_is_named_as_such() -> None:
 
 def test_a_crawl_without_seeds_has_an_empty_scope() -> None:
     assert judge(Scope.restore(FREE, None), "http://a.test/") is Reason.OUT_OF_SCOPE
+
+
+def test_a_scope_takes_over_what_others_have_drawn_and_keeps_what_it_ignores() -> None:
+    mine = around("http://one.test/").ignoring(("/old/",))
+    theirs = around("http://one.test/", "http://two.test/")
+    assert mine.as_kept(None) is mine
+    assert mine.as_kept(mine.roots) is mine
+    both = mine.as_kept(theirs.roots)
+    assert judge(both, "http://two.test/") is None
+    assert judge(both, "http://two.test/old/1") is Reason.EXCLUDED
+    assert (both.roots, both.ignored) == (theirs.roots, ("/old/",))

@@ -76,7 +76,7 @@ class HostSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     rules: Annotated[
         tuple[HostRule, ...],
         Meta(
-            description="Tables with `host`, and `delay`, `concurrency` or `jitter` for the hosts that fit; the first "
+            description="Tables with `host`, and `delay`, `concurrency` or `jitter` for hosts that fit; the first "
             "counts. For a limit on all hosts that fit together see `group.rules`."
         ),
     ] = ()

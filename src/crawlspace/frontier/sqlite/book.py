@@ -15,6 +15,7 @@ from crawlspace.states import Event, UrlState, advance
 
 _SQL = statements(__package__, "book.sql")
 
+
 class Book:
     """The counters of one transaction."""
 

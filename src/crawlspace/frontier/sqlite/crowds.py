@@ -17,6 +17,7 @@ from crawlspace.types import Reason
 
 _SQL = statements(__package__, "crowds.sql")
 
+
 class Crowds:
     """The domains that one batch meets, inside a transaction of the caller."""
 

@@ -27,6 +27,7 @@ from crawlspace.types import Lease, LeasedHost, Pace, QueuedUrl, Wish
 
 _SQL = statements(__package__, "lease.sql")
 
+
 class _Due(NamedTuple):
     """A host that may be visited now."""
 
