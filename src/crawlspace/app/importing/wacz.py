@@ -23,12 +23,16 @@ def unpacked(path: Path, folder: Path, done: Imported) -> Iterator[Path]:
             for number, info in enumerate(_archives(package, path, done)):
                 suffix = next(each for each in reversed(_SUFFIXES) if info.filename.endswith(each))
                 file = folder / f"{path.stem[:60]}-{number}{suffix}"
-                with package.open(info) as packed, file.open("wb") as out:
-                    shutil.copyfileobj(packed, out)
+                _copy(package, info, file)
                 yield file
                 file.unlink()
     except (BadZipFile, NotImplementedError, EOFError) as error:
         done.lost(f"{path.name}: it is no package, or a broken one: {error}")
+
+
+def _copy(package: ZipFile, info: ZipInfo, file: Path) -> None:
+    with package.open(info) as packed, file.open("wb") as out:
+        shutil.copyfileobj(packed, out)
 
 
 def _archives(package: ZipFile, path: Path, done: Imported) -> Iterator[ZipInfo]:
