@@ -100,9 +100,8 @@ def test_a_million_pages_take_sixty_bytes_each(tmp_path: Path) -> None:
             made = [slots(chance.getrandbits(64), 3) for _ in range(batch)]
             keys = sorted({slot.key for each in made for slot in each})
             rows = dict(_rows(database, keys))
-            for place, each in enumerate(made):
-                for slot in each:
-                    rows[slot.key] = added(slot, begin + place, rows.get(slot.key, b"")) or rows[slot.key]
+            for place, slot in ((place, slot) for place, each in enumerate(made) for slot in each):
+                rows[slot.key] = added(slot, begin + place, rows.get(slot.key, b"")) or rows[slot.key]
             database.execute("BEGIN")
             database.executemany("REPLACE INTO near_row VALUES (?, ?)", [(key, rows[key]) for key in keys])
             database.execute("COMMIT")
