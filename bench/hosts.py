@@ -105,15 +105,14 @@ def measure(rounds: int, pages: int) -> dict[str, list[Figures]]:
     """All rows, in rounds of another order each."""
     found: dict[str, list[Figures]] = {row.name: [] for row in ROWS}
     chance = random.Random(0)
+    order = [row for _ in range(rounds) for row in chance.sample(ROWS, len(ROWS))]
     with tempfile.TemporaryDirectory(prefix="bench-hosts-") as name:
         folder = Path(name)
         fast = [site(folder / "sites", f"host{number}", pages) for number in range(HOSTS)]
         slow = [site(folder / "sites", f"slow{number}", POLITE_PAGES) for number in range(HOSTS)]
         with serving([*fast, *slow], folder / "server") as server:
-            for _ in range(rounds):
-                for row in chance.sample(ROWS, len(ROWS)):
-                    names = [each.name for each in (slow if row.delay else fast)]
-                    found[row.name].append(crawl(row, server, names))
+            for row in order:
+                found[row.name].append(crawl(row, server, [each.name for each in (slow if row.delay else fast)]))
     return found
 
 
