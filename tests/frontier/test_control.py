@@ -143,7 +143,7 @@ def test_a_blocked_host_is_emptied_in_parts(monkeypatch: pytest.MonkeyPatch) -> 
         await store.claim([link(str(number)) for number in range(25)], T0)
         await store.hold([(host_id(address("x").key), "a.test")], Hold.BLOCKED)
         left = []
-        while await store.next_due(T0) is not None:
+        while await store.due_in(T0) is not None:
             await store.lease(wish(), T0)
             left.append((await states(store)).get("queued", 0))
             audit(store._connection)
