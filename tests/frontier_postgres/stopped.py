@@ -20,16 +20,16 @@ from crawlspace.engine.intake import Request
 from crawlspace.engine.page import Page
 from crawlspace.settings import load
 
-LEASE_MS = 1_500
-TIMEOUT_SECONDS = 0.8
+LEASE_MS = 6_000
+TIMEOUT_SECONDS = 3.0
 
 
 def shorten() -> None:
     """A lease ends after a moment, and no request may go beyond its end."""
     crawl.LEASE_MS = LEASE_MS
-    crawl.VISIT_MS = 400
-    sweep.RENEW_SECONDS = 0.4
-    visit.FENCE_SECONDS = 0.1
+    crawl.VISIT_MS = 2_000
+    sweep.RENEW_SECONDS = 1.0
+    visit.FENCE_SECONDS = 0.2
     commit.GROUP_SECONDS = 0.2
 
 

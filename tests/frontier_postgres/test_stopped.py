@@ -102,10 +102,11 @@ def wait_until_stopped(process: subprocess.Popen[str]) -> None:
 def test_a_worker_that_was_stopped_past_its_leases_changes_nothing_and_says_so(stopping: Stopping) -> None:
     with stopping.worker("second", *stopping.web.seeds, "http://new.test/") as process:
         assert ended(process)[0] == 0
-    with stopping.worker("first", stop_at=STOPS_AT) as first, stopping.worker("second") as second:
+    with stopping.worker("first", stop_at=STOPS_AT) as first:
         wait_until_stopped(first)
         # The other waits for the end of its leases, and finishes alone.
-        code, said = ended(second)
+        with stopping.worker("second") as second:
+            code, said = ended(second)
         assert code == 0, said
         before = asyncio.run(stopping.ends())
         assert before[0] == []
