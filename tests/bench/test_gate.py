@@ -10,7 +10,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from bench.contenders import contenders
 from bench.rounds import START_UP, Plan, run_rounds
 from bench.server import serving

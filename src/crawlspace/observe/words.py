@@ -55,10 +55,14 @@ def what_next(story: Story, now: int) -> str:
         case UrlState.REDIRECTED:
             return "nothing: what it redirects to is a URL of its own"
         case UrlState.SKIPPED:
-            if story.reason in FINAL:
-                return "nothing: a person said so"
-            if story.reason == Reason.IMPORTED:
-                return "nothing: it was visited before, as what was imported says"
-            return "nothing, unless a better path to it is found or the settings change"
+            return _after_refusal(story.reason)
         case UrlState.DEAD:
             return "nothing, unless a person queues it again"
+
+
+def _after_refusal(reason: str | None) -> str:
+    if reason in FINAL:
+        return "nothing: a person said so"
+    if reason == Reason.IMPORTED:
+        return "nothing: it was visited before, as what was imported says"
+    return "nothing, unless a better path to it is found or the settings change"

@@ -31,9 +31,7 @@ Cursor = tuple[int | str, ...]
 """A place on a shelf; empty for its beginning. What it holds is the store's affair, but for the host number in
 front of places among the refused."""
 
-NEVER_REJUDGED = frozenset(
-    {Reason.ROBOTS, Reason.NOFOLLOW, Reason.BLOCKED_HOST, Reason.DROPPED, Reason.IMPORTED}
-)
+NEVER_REJUDGED = frozenset({Reason.ROBOTS, Reason.NOFOLLOW, Reason.BLOCKED_HOST, Reason.DROPPED, Reason.IMPORTED})
 """Refusals that are no matter of settings, or may be a page's own wish: a later link without it undoes that one."""
 
 
