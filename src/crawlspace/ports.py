@@ -268,7 +268,10 @@ class ContentIndex(Protocol):
         ...
 
     async def content_totals(self) -> Mapping[str, int]:
-        """How many pages are `exact` and `near` copies, and of how many the links were not followed, `stopped`."""
+        """How many pages are `exact` and `near` copies, and of how many the links were not followed, `stopped`.
+
+        Also how many URLs pages have named, `links`, and how many of those were `known` already.
+        """
         ...
 
     async def probe(self, hid: int) -> Probe | None:

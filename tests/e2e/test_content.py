@@ -5,6 +5,8 @@ Each kind of place is a host of its own; all of them are crawled at once, withou
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import crawlspace
+from crawlspace.cli import cli
 from crawlspace.testing.toyweb import ToyWeb
 from crawlspace.testing.toyweb import web as toyweb
 from crawlspace.testing.toyweb.answer import HTML, NOT_FOUND, Answer, Ask
@@ -73,9 +77,9 @@ def _visits(target: str) -> str:
 
 
 def _archive(target: str) -> str:
-    """A day has a text of its own, and leads to the next."""
+    """A day has a text of its own, and leads to the next, and to the first page."""
     day = _number(target)
-    return _page(LONG + _own(target), *([f"/day/{day + 1}"] if day < SIZE else []), title=f"Day {day}")
+    return _page(LONG + _own(target), "/", *([f"/day/{day + 1}"] if day < SIZE else []), title=f"Day {day}")
 
 
 def _sparse(target: str) -> str:
@@ -185,6 +189,33 @@ def test_a_trap_is_stopped(crawled: sqlite3.Connection, name: str) -> None:
     shapes = {"calendar": 1, "visits": 2}[name]
     assert STOP <= _done(crawled, name) <= shapes * PLENTY
     assert _skipped(crawled, name) == {"trap"}
+
+
+def test_hosts_and_stats_tell_of_traps_and_of_links_that_were_known(crawled: sqlite3.Connection) -> None:
+    """Each trap with the rule that leaves it out; what was followed is counted where it was found."""
+    (_, _, file) = crawled.execute("PRAGMA database_list").fetchone()
+    hosts = {
+        facts["host"]: facts for line in _told("hosts", file, "--json").splitlines() for facts in [json.loads(line)]
+    }
+    [suspect] = hosts["calendar.test"]["suspects"]
+    assert re.search(suspect["rule"], "http://calendar.test/month/2031/05")
+    assert suspect["done_about_it"] == "refused"
+    assert {name for name, facts in hosts.items() if facts["suspects"]} == {"calendar.test", "visits.test"}
+    assert f"add to scope.exclude: {suspect['rule']}" in _told("hosts", file)
+    archive = hosts["archive.test"]
+    assert (archive["links"], archive["known_links"]) == (2 * SIZE + 1, SIZE + 1)
+    assert archive["known_link_rate"] == round((SIZE + 1) / (2 * SIZE + 1), 4)
+    stats = json.loads(_told("stats", file, "--hours", "--json"))
+    assert stats["links"] == sum(facts["links"] for facts in hosts.values())
+    assert 0 < stats["known_links"] == sum(hour["known_links"] for hour in stats["hours"])
+    assert stats["rates"]["known_links"] == round(stats["known_links"] / stats["links"], 4)
+    assert "of them known already" in _told("stats", file)
+
+
+def _told(verb: str, file: str, *options: str) -> str:
+    ran = CliRunner().invoke(cli, [verb, str(Path(file).parent), *options], catch_exceptions=False)
+    assert ran.exit_code == 0
+    return ran.output
 
 
 def test_a_trap_that_gives_itself_away_by_its_links_gets_two_pages(crawled: sqlite3.Connection) -> None:

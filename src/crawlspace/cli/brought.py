@@ -11,6 +11,8 @@ from crawlspace.types import Address, PageContent, ShapeFigures, Verdict, Yield,
 
 SUSPECTS = 20
 """Shapes that are told."""
+HELD = 5_000
+"""Shapes that are told where each host is, those with the longest runs."""
 
 _VERDICTS = {
     Verdict.EXACT: "the text of",
@@ -19,12 +21,22 @@ _VERDICTS = {
 }
 
 
-async def suspects(store: Store, settings: TrapSettings, hid: int | None = None) -> list[dict[str, Any]]:
+async def suspects_by_host(store: Store, settings: TrapSettings) -> dict[str, list[dict[str, Any]]]:
+    """The same of all hosts, by their names, as far as that can be held."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for suspect in await suspects(store, settings, limit=HELD):
+        found.setdefault(suspect["host"], []).append(suspect)
+    return found
+
+
+async def suspects(
+    store: Store, settings: TrapSettings, hid: int | None = None, limit: int = SUSPECTS
+) -> list[dict[str, Any]]:
     """Shapes that are slowed or stopped, the longest runs first, with a rule that leaves them out for good."""
     least = min((run for run in (settings.slow_after, settings.stop_after) if run), default=0)
     if not least:
         return []
-    shapes = await store.shapes(hid, least, SUSPECTS)
+    shapes = await store.shapes(hid, least, limit)
     latest = await store.addresses([shape.latest or 0 for shape in shapes])
     return [_suspect(shape, url, settings) for shape, url in zip(shapes, latest, strict=True)]
 
@@ -49,6 +61,16 @@ def suspect_in_words(suspect: dict[str, Any]) -> str:
     )
 
 
+def rule_in_words(suspect: dict[str, Any]) -> str:
+    """What leaves it out for good, on a line of its own."""
+    return f"  to leave it out for good, add to scope.exclude: {suspect['rule']}"
+
+
+def part(some: int, of: int) -> float | None:
+    """A rate as it is told; None where there is nothing yet."""
+    return round(some / of, 4) if of else None
+
+
 def shape_facts(shape: ShapeFigures) -> dict[str, Any]:
     """What the pages of one shape brought."""
     return {
@@ -56,7 +78,7 @@ def shape_facts(shape: ShapeFigures) -> dict[str, Any]:
         "shape": shape.shape,
         "pages": shape.pages,
         "new": shape.new,
-        "yield": round(shape.new / shape.pages, 4) if shape.pages else None,
+        "yield": part(shape.new, shape.pages),
         "same_text": shape.exact,
         "near_duplicates": shape.near,
         "in_a_row": shape.run,
@@ -69,10 +91,13 @@ def hour_facts(hour: Yield) -> dict[str, Any]:
         "hour": moment(hour.hour),
         "pages": hour.pages,
         "new": hour.new,
-        "yield": round(hour.new / hour.pages, 4) if hour.pages else None,
+        "yield": part(hour.new, hour.pages),
         "same_bytes": hour.copies,
         "same_text": hour.exact,
         "near_duplicates": hour.near,
+        "links": hour.links,
+        "known_links": hour.known,
+        "known_link_rate": part(hour.known, hour.links),
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from crawlspace.app.directory import CrawlDirectory
-from crawlspace.cli.brought import hour_facts, shape_facts, suspect_in_words, suspects
+from crawlspace.cli.brought import hour_facts, part, rule_in_words, shape_facts, suspect_in_words, suspects
 from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
 from crawlspace.errors import UsageError
 from crawlspace.observe.printable import printable
@@ -49,7 +49,7 @@ def command(directory: Path, host: str | None, hours: bool, shapes: bool, json_l
     _show_generations(facts["generations"])
     for suspect in facts["suspects"]:
         click.echo(printable(suspect_in_words(suspect)))
-        click.echo(printable(f"  to leave it out for good, add to scope.exclude: {suspect['rule']}"))
+        click.echo(printable(rule_in_words(suspect)))
     _table(facts.get("hours", ()), "hour")
     _table(facts.get("shapes", ()), "shape")
 
@@ -58,11 +58,20 @@ async def _facts(asked: _Asked) -> dict[str, Any]:
     settings = settings_used(CrawlDirectory(asked.directory))
     async with reading(asked.directory, settings) as (frontier, identity):
         totals = await frontier.content_totals()
+        counts = await frontier.counts()
         facts = {
-            **figures(await frontier.counts()),
+            **figures(counts),
             "same_text": totals["exact"],
             "near_duplicates": totals["near"],
             "links_not_followed": totals["stopped"],
+            "links": totals["links"],
+            "known_links": totals["known"],
+            "rates": {
+                "known_links": part(totals["known"], totals["links"]),
+                "same_bytes": part(counts.duplicates, counts.pages),
+                "same_text": part(totals["exact"], counts.pages),
+                "near_duplicates": part(totals["near"], counts.pages),
+            },
             "generations": list(map(_generation, await frontier.generations())),
             "suspects": await suspects(frontier, settings.traps),
         }
@@ -84,10 +93,14 @@ def _host(identity: Identity, name: str) -> int:
 def _table(rows: Sequence[dict[str, Any]], name: str) -> None:
     """What pages brought, a line for each hour or shape."""
     if rows:
-        click.echo(f"{'pages':>8} {'new':>8} {'same text':>10} {'near':>8}  {name}")
+        click.echo(f"{'pages':>8} {'new':>8} {'same text':>10} {'near':>8} {'known links':>12}  {name}")
     for row in rows:
-        told = f"{row['pages']:8} {row['new']:8} {row['same_text']:10} {row['near_duplicates']:8}  "
+        told = f"{row['pages']:8} {row['new']:8} {row['same_text']:10} {row['near_duplicates']:8} {_known(row):>12}  "
         click.echo(told + printable(f"{row.get('host', '')}{row[name]}"))
+
+
+def _known(row: dict[str, Any]) -> str:
+    return "" if row.get("known_link_rate") is None else f"{row['known_link_rate']:.1%}"
 
 
 def _show_totals(facts: dict[str, Any]) -> None:
@@ -99,6 +112,8 @@ def _show_totals(facts: dict[str, Any]) -> None:
     for name in ("same_text", "near_duplicates", "links_not_followed"):
         if facts[name]:
             click.echo(f"{name.replace('_', ' '):18}{facts[name]:>6}")
+    if facts["links"]:
+        click.echo(f"{'links':12}{facts['links']:>12}, {facts['rates']['known_links']:.1%} of them known already")
     click.echo(f"{'bytes':12}{size(facts['bytes']):>12}")
     if facts["refused_beyond_cap"]:
         click.echo(

@@ -60,5 +60,6 @@ def _stop(item: Item, first: int) -> None:
     assert isinstance(settlement, Finished), "only these are looked at"
     assert settlement.evidence.fingerprints is not None, "and only with fingerprints"
     stopped = replace(settlement.evidence.fingerprints, stopped_by=first)
-    item.settlement = replace(settlement, evidence=replace(settlement.evidence, fingerprints=stopped))
+    # Links that are left alone are none that the frontier was asked for.
+    item.settlement = replace(settlement, links=0, evidence=replace(settlement.evidence, fingerprints=stopped))
     item.claims = [claim for claim in item.claims if claim.relation not in FOLLOWED]

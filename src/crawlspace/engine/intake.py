@@ -83,6 +83,15 @@ class Resolved(NamedTuple):
     address: Address
 
 
+class Offered(NamedTuple):
+    """What a page offers."""
+
+    found: list[Resolved]
+    """Where its links lead, each place once; the page itself is left out."""
+    links: int
+    """All links that are URLs, repeats too."""
+
+
 class Way(NamedTuple):
     """How an address was found."""
 
@@ -174,25 +183,27 @@ class Intake:
             )
         return claims, unusable
 
-    def resolved(self, page: Page, source: QueuedUrl) -> list[Resolved]:
-        """The links of a page that are to be claimed, each page they lead to once; the page itself is left out."""
+    def offered(self, page: Page, source: QueuedUrl) -> Offered:
+        """The links of a page that are to be claimed."""
         links = self._wanted(page, source)
         addresses = self.identity.identify_many([link.url for link in links], page.base_url, encoding=page.charset)
         found: list[Resolved] = []
-        taken: set[bytes] = set()
+        taken: set[bytes] = {source.key}
+        unusable = 0
         for link, address in zip(links, addresses, strict=True):
-            if isinstance(address, Unusable) or address.key in taken or address.key == source.key:
-                continue
-            taken.add(address.key)
-            found.append(Resolved(link, address))
-        return found
+            if isinstance(address, Unusable):
+                unusable += 1
+            elif address.key not in taken:
+                taken.add(address.key)
+                found.append(Resolved(link, address))
+        return Offered(found, len(links) - unusable)
 
     def page(self, page: Page, source: QueuedUrl, resolved: Sequence[Resolved] | None = None) -> list[Claim]:
         """Claims for the links of a page, resolved already or not; those held by the recent set are left out."""
         barred = page.nofollow and self.obey_meta
         claims: list[Claim] = []
         words = {link: each.text for link, each in zip(page.links, page.contexts, strict=False)}
-        for link, address in self.resolved(page, source) if resolved is None else resolved:
+        for link, address in self.offered(page, source).found if resolved is None else resolved:
             way = self._way(source, link.relation)._replace(
                 nofollow=link.nofollow or page.nofollow, barred=barred, text=words.get(link, "")
             )

@@ -76,6 +76,8 @@ class _Read(NamedTuple):
     fingerprints: Fingerprints | None = None
     page: ReadPage | None = None
     parsed: tuple[Parsed, ...] = ()
+    links: int = 0
+    """URLs that it names, repeats too."""
 
 
 @dataclass(slots=True)
@@ -139,8 +141,8 @@ class Reader:
         if isinstance(settlement, Finished):
             # Also a page that broke off on its last try: half of its links are better than none.
             if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
-                claims, failure, fingerprints, page, parsed = await self._page(spent.url, spent.results[-1])
-                settlement = self._declaring(_known_by(settlement, fingerprints), page)
+                claims, failure, fingerprints, page, parsed, links = await self._page(spent.url, spent.results[-1])
+                settlement = self._declaring(_known_by(settlement, fingerprints, links), page)
                 if self.walls is not None:
                     await self.walls.read(spent.url, spent.hid, fingerprints)
             if failure is not None:
@@ -160,10 +162,10 @@ class Reader:
 
     async def again(self, settlement: Finished, result: FetchResult) -> Item | None:
         """The item that lets a stored URL be done, read from its capture; None when that fails again."""
-        claims, failure, fingerprints, page, parsed = await self._page(settlement.url, result)
+        claims, failure, fingerprints, page, parsed, links = await self._page(settlement.url, result)
         if failure is not None:
             return None
-        return Item((), self._declaring(_known_by(settlement, fingerprints), page), claims, parsed)
+        return Item((), self._declaring(_known_by(settlement, fingerprints, links), page), claims, parsed)
 
     def _with_facts(
         self, captures: list[Capture], spent: Spent, settlement: Settlement, page: ReadPage | None
@@ -212,7 +214,7 @@ class Reader:
                     await waits
             # What the handler asks for comes first: the page's own link to the same URL has no label to give.
             claims = self.intake.followed(page.requests, read.base_url, url) if page.requests else []
-            resolved = self.intake.resolved(read, url)
+            resolved, links = self.intake.offered(read, url)
             if self.see_page is not None:
                 self.see_page(read)
             claims += self.intake.page(read, url, resolved)
@@ -221,7 +223,7 @@ class Reader:
             fingerprints = await self._fingerprints(url, content, [link.address for link in resolved])
         except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
             return _Read([], _told(error))
-        return _Read(claims, None, fingerprints, read, parsed)
+        return _Read(claims, None, fingerprints, read, parsed, links + len(page.requests))
 
     async def _add_links(self, content: Content, result: FetchResult) -> None:
         """Links of a document that is no web page."""
@@ -262,11 +264,12 @@ class Reader:
         self.watch(events.ScopeWidened(source, target.fetch_url, target.host))
 
 
-def _known_by(settlement: Finished, fingerprints: Fingerprints | None) -> Finished:
-    """The settlement with the page's fingerprints; half a page is known by none."""
-    if fingerprints is None or settlement.evidence.error is not None:
-        return settlement
-    return replace(settlement, evidence=replace(settlement.evidence, fingerprints=fingerprints))
+def _known_by(settlement: Finished, fingerprints: Fingerprints | None, links: int) -> Finished:
+    """The settlement with the number of the page's links and its fingerprints; half a page is known by none."""
+    evidence = settlement.evidence
+    if fingerprints is not None and evidence.error is None:
+        evidence = replace(evidence, fingerprints=fingerprints)
+    return replace(settlement, links=links, evidence=evidence)
 
 
 def _evidence(results: Sequence[FetchResult]) -> Evidence:

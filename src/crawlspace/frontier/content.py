@@ -45,7 +45,10 @@ LATEST: Final = 256
 EXACT = "exact"
 NEAR = "near"
 STOPPED = "stopped"
-"""Totals: pages whose text or bytes were known; near-duplicates; pages whose links were not followed."""
+LINKS = "links"
+KNOWN = "known"
+"""Totals: pages whose text or bytes were known; near-duplicates; pages whose links were not followed; URLs that pages
+named, and those of them that were known already."""
 
 
 @dataclass(slots=True)
@@ -122,6 +125,8 @@ class Judging:
         """Judge all pages, in order."""
         for arrival in self._arrivals:
             self.known.done.add(arrival.id)
+            if arrival.links and arrival.id not in self.known.pages:
+                self._count_links(arrival)
             self._uncount(arrival)
             page = self._pages.get(arrival.id)
             if page is None:
@@ -251,6 +256,16 @@ class Judging:
             if old.verdict == kind and getattr(host, name) > 0:
                 setattr(host, name, getattr(host, name) - 1)
                 self.written.totals[name] -= 1
+
+    def _count_links(self, arrival: Arrival) -> None:
+        """How many URLs did the page name, and how many of them were known? At its first visit: later all are."""
+        known = max(0, arrival.links - self._found.unknown.get(arrival.id, 0))
+        of_hour = self.written.yields.setdefault((arrival.hid, self._hour), YieldRow())
+        for row in (self._host(arrival.hid), of_hour):
+            row.links += arrival.links
+            row.known += known
+        self.written.totals[LINKS] += arrival.links
+        self.written.totals[KNOWN] += known
 
     def _count(self, arrival: Arrival, verdict: Verdict) -> None:
         of_hour = self.written.yields.setdefault((arrival.hid, self._hour), YieldRow())

@@ -34,6 +34,8 @@ class Arrival(NamedTuple):
     fingerprints: Fingerprints | None
     is_copy: bool
     """Another URL had its bytes first."""
+    links: int = 0
+    """URLs that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +46,25 @@ class Found:
     """Those that were not known, and are queued now."""
     cut: Collection[int]
     """Pages of which some links were refused for depth or budget."""
+    unknown: Mapping[int, int] = field(default_factory=dict)
+    """How many were not known, refused ones too."""
 
     @classmethod
     def of(cls, claims: Sequence[Claim], answers: Sequence[Claimed], refused: Mapping[bytes, Reason]) -> Found:
         """`refused` is what the frontier itself turned away, by key."""
         new: dict[int, list[Claim]] = {}
         cut: set[int] = set()
+        unknown: Counter[int] = Counter()
         for claim, answer in zip(claims, answers, strict=True):
             if claim.parent is None:
                 continue
+            unknown[claim.parent] += answer is not Claimed.KNOWN
             reason = claim.refusal or refused.get(claim.address.key)
             if reason in _CUT or (reason is None and answer is Claimed.OVER_BUDGET):
                 cut.add(claim.parent)
             elif reason is None and answer is Claimed.NEW:
                 new.setdefault(claim.parent, []).append(claim)
-        return cls(new, cut)
+        return cls(new, cut, unknown)
 
 
 class PageRow(NamedTuple):
@@ -106,6 +112,10 @@ class HostRow:
     near: int = 0
     shapes: int = 0
     pairs: int = 0
+    links: int = 0
+    """URLs that its pages named."""
+    known: int = 0
+    """Those of them that were known already."""
 
 
 @dataclass(slots=True)
@@ -116,6 +126,8 @@ class YieldRow:
     copies: int = 0
     exact: int = 0
     near: int = 0
+    links: int = 0
+    known: int = 0
 
 
 @dataclass(slots=True)
@@ -185,7 +197,9 @@ def content_of(row: PageRow) -> PageContent:
 def arrived(settlements: Sequence[Settlement], answers: Sequence[Answer]) -> list[Arrival]:
     """The pages that these settlements have finished, the last of each URL."""
     found = {
-        settlement.url.id: Arrival(settlement.url.id, settlement.hid, settlement.evidence.fingerprints, is_copy=False)
+        settlement.url.id: Arrival(
+            settlement.url.id, settlement.hid, settlement.evidence.fingerprints, is_copy=False, links=settlement.links
+        )
         for settlement, answer in zip(settlements, answers, strict=True)
         if isinstance(settlement, Finished) and answer is Answer.SETTLED
     }

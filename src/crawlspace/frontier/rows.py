@@ -225,7 +225,7 @@ def pace(stored: tuple[int, int | None, int | None, int, int, int], first_delay_
 def host_figures(row: tuple[Any, ...], first_delay_ms: int) -> HostFigures:
     """One row of the statement `hosts`."""
     name, queued, leased, fetched, done, dead, parked, discovered, duplicates, alarm, *rest = row
-    address, group, group_next_at, exact, near, *clock = rest
+    address, group, group_next_at, exact, near, links, known, *clock = rest
     return HostFigures(
         name=name,
         queued=queued,
@@ -243,6 +243,8 @@ def host_figures(row: tuple[Any, ...], first_delay_ms: int) -> HostFigures:
         group_next_at=group_next_at,
         exact=exact,
         near=near,
+        links=links,
+        known=known,
     )
 
 

@@ -327,6 +327,33 @@ class ContentContract(FrontierSuite):
 
         self.judge(story)
 
+    def test_links_that_were_known_already_are_counted_at_the_first_visit(self) -> None:
+        """Of a page, of its hour, of all; repeats are in the page's own number and cost no claim."""
+
+        async def story(store: Store) -> None:
+            await store.claim(links(2), T0)
+            lease = await one_lease(store)
+            first, second = lease.urls
+            told = [
+                replace(finished(lease, first, page(prints("amber a"))), links=9),
+                replace(finished(lease, second, page(None)), links=3),
+            ]
+            found = [
+                link("new", parent=first.id),
+                link("0", parent=first.id),
+                link("out", parent=first.id, refusal=Reason.OUT_OF_SCOPE),
+                link("new", parent=second.id),
+            ]
+            assert set(await store.settle([*told, released(lease)], found, T0)) == {Answer.SETTLED}
+            totals = await store.content_totals()
+            assert (totals["links"], totals["known"]) == (12, 10)
+            [hour] = await store.yields()
+            assert (hour.links, hour.known) == (12, 10)
+            [host] = [host for host in await store.hosts() if host.name == "a.test"]
+            assert (host.links, host.known) == (12, 10)
+
+        self.judge(story)
+
     def test_a_probe_is_kept(self) -> None:
         async def story(store: Store) -> None:
             probe = Probe(T0, 200, b"\1" * 32, 1 << 63, 9)

@@ -83,6 +83,10 @@ class Yield:
     exact: int
     """Pages whose text another URL had first, those with the same bytes among them."""
     near: int
+    links: int = 0
+    """URLs that these pages named, repeats too; of a page that is visited again, those of its first visit alone."""
+    known: int = 0
+    """Those of them that were known already."""
 
     @property
     def new(self) -> int:

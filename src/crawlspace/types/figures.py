@@ -117,3 +117,7 @@ class HostFigures:
     """Pages whose text another page had first."""
     near: int = 0
     """Near-duplicates of other pages."""
+    links: int = 0
+    """URLs that its pages named, repeats too."""
+    known: int = 0
+    """Those of them that were known already."""

@@ -78,6 +78,8 @@ class Finished(_OfUrl):
     """Stored, links claimed in the same call, parsers run: done."""
 
     again: Again | None = None
+    links: int = 0
+    """URLs that the page names to be followed, repeats and known ones too, also those that were not claimed again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from crawlspace.frontier.content import EXACT, NEAR, STOPPED, Judging
+from crawlspace.frontier.content import EXACT, KNOWN, LINKS, NEAR, STOPPED, Judging
 from crawlspace.frontier.content_rows import (
     Found,
     HostRow,
@@ -38,6 +38,7 @@ from crawlspace.types import (
 )
 
 _SQL = queries("content.sql")
+_TOTALS = (EXACT, NEAR, STOPPED, LINKS, KNOWN)
 
 
 class Contents:
@@ -109,16 +110,21 @@ class Contents:
         hids = sorted(written.hosts)
         await run(
             _SQL["write_hosts"],
-            **self._columns([(hid, known.hosts[hid]) for hid in hids], ("pages", "exact", "near", "shapes", "pairs")),
+            **self._columns(
+                [(hid, known.hosts[hid]) for hid in hids],
+                ("pages", "exact", "near", "shapes", "pairs", "links", "known"),
+            ),
         )
         hours = sorted(written.yields.items())
         await run(
             _SQL["add_hours"],
             hour=numbers(hour for (_, hour), _ in hours),
-            **self._columns([(hid, row) for (hid, _), row in hours], ("pages", "copies", "exact", "near")),
+            **self._columns(
+                [(hid, row) for (hid, _), row in hours], ("pages", "copies", "exact", "near", "links", "known")
+            ),
         )
         if any(written.totals.values()):
-            moved = {name: written.totals[name] for name in (EXACT, NEAR, STOPPED)}
+            moved = {name: written.totals[name] for name in _TOTALS}
             await run(_SQL["add_totals"], slot=self._transaction.worker % SLOTS, **moved)
 
     async def _write_pages(self, pages: Sequence[PageRow], shards: dict[int, int]) -> None:
@@ -214,7 +220,7 @@ class Contents:
 
     async def totals(self) -> dict[str, int]:
         (row,) = await self._transaction.rows(_SQL["totals"])
-        return dict(zip((EXACT, NEAR, STOPPED), row, strict=True))
+        return dict(zip(_TOTALS, row, strict=True))
 
     async def probe(self, hid: int) -> Probe | None:
         rows = await self._transaction.rows(_SQL["probe"], shard=self._of(hid), hid=hid)

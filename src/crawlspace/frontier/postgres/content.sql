@@ -73,32 +73,35 @@ SELECT * FROM unnest(
 
 -- name: hosts
 -- What hosts brought.
-SELECT h.hid, h.pages, h.exact, h.near, h.shapes, h.pairs
+SELECT h.hid, h.pages, h.exact, h.near, h.shapes, h.pairs, h.links, h.known
 FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[]) AS k (shard, hid)
 JOIN host_content h ON h.shard = k.shard AND h.hid = k.hid;
 
 -- name: write_hosts
 -- Set it.
-INSERT INTO host_content (shard, hid, pages, exact, near, shapes, pairs)
+INSERT INTO host_content (shard, hid, pages, exact, near, shapes, pairs, links, known)
 SELECT * FROM unnest(
   %(shard)s::smallint[], %(hid)s::bigint[], %(pages)s::integer[], %(exact)s::integer[], %(near)s::integer[],
-  %(shapes)s::integer[], %(pairs)s::integer[]
+  %(shapes)s::integer[], %(pairs)s::integer[], %(links)s::bigint[], %(known)s::bigint[]
 ) ON CONFLICT (shard, hid) DO UPDATE SET
-  pages = excluded.pages, exact = excluded.exact, near = excluded.near, shapes = excluded.shapes, pairs = excluded.pairs;
+  pages = excluded.pages, exact = excluded.exact, near = excluded.near, shapes = excluded.shapes, pairs = excluded.pairs,
+  links = excluded.links, known = excluded.known;
 
 -- name: add_hours
 -- What an hour brought more.
-INSERT INTO hour_content AS h (shard, hid, hour, pages, copies, exact, near)
+INSERT INTO hour_content AS h (shard, hid, hour, pages, copies, exact, near, links, known)
 SELECT * FROM unnest(
   %(shard)s::smallint[], %(hid)s::bigint[], %(hour)s::bigint[], %(pages)s::integer[], %(copies)s::integer[],
-  %(exact)s::integer[], %(near)s::integer[]
+  %(exact)s::integer[], %(near)s::integer[], %(links)s::bigint[], %(known)s::bigint[]
 ) ON CONFLICT (shard, hid, hour) DO UPDATE SET
   pages = h.pages + excluded.pages, copies = h.copies + excluded.copies, exact = h.exact + excluded.exact,
-  near = h.near + excluded.near;
+  near = h.near + excluded.near, links = h.links + excluded.links, known = h.known + excluded.known;
 
 -- name: add_totals
 -- Move the totals.
-UPDATE content_total SET exact = exact + %(exact)s, near = near + %(near)s, stopped = stopped + %(stopped)s
+UPDATE content_total SET
+  exact = exact + %(exact)s, near = near + %(near)s, stopped = stopped + %(stopped)s,
+  links = links + %(links)s, known = known + %(known)s
 WHERE slot = %(slot)s;
 
 -- name: runs
@@ -136,12 +139,15 @@ WHERE s.shard = %(shard)s AND s.hid = %(hid)s AND s.run >= %(run)s ORDER BY s.ru
 
 -- name: hours
 -- What hours brought, of one host or of all.
-SELECT hour, sum(pages)::bigint, sum(copies)::bigint, sum(exact)::bigint, sum(near)::bigint FROM hour_content
+SELECT hour, sum(pages)::bigint, sum(copies)::bigint, sum(exact)::bigint, sum(near)::bigint, sum(links)::bigint,
+  sum(known)::bigint
+FROM hour_content
 WHERE %(hid)s::bigint IS NULL OR hid = %(hid)s::bigint GROUP BY hour ORDER BY hour;
 
 -- name: totals
 -- All totals.
-SELECT sum(exact)::bigint, sum(near)::bigint, sum(stopped)::bigint FROM content_total;
+SELECT sum(exact)::bigint, sum(near)::bigint, sum(stopped)::bigint, sum(links)::bigint, sum(known)::bigint
+FROM content_total;
 
 -- name: probe
 -- A host's answer to a path that nobody links to.

@@ -102,6 +102,8 @@ SELECT
   coalesce((SELECT g.next_at FROM pace_group g WHERE g.name = host.pace_group), 0),
   coalesce((SELECT c.exact FROM host_content c WHERE c.hid = host.hid AND c.shard = host.shard), 0),
   coalesce((SELECT c.near FROM host_content c WHERE c.hid = host.hid AND c.shard = host.shard), 0),
+  coalesce((SELECT c.links FROM host_content c WHERE c.hid = host.hid AND c.shard = host.shard), 0),
+  coalesce((SELECT c.known FROM host_content c WHERE c.hid = host.hid AND c.shard = host.shard), 0),
   next_at, delay_ms, crawl_delay_ms, failures, slowed, latency_ms
 FROM host WHERE met AND name > %(after)s ORDER BY name LIMIT %(limit)s;
 

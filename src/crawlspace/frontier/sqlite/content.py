@@ -80,13 +80,19 @@ class Contents:
         many(_SQL["write_row"], [(key, known.rows[key]) for key in sorted(written.rows)])
         many(_SQL["write_page"], [known.pages[number] for number in sorted(written.pages)])
         rows = [(hid, known.hosts[hid]) for hid in sorted(written.hosts)]
-        many(_SQL["write_host"], [(hid, r.pages, r.exact, r.near, r.shapes, r.pairs) for hid, r in rows])
+        many(
+            _SQL["write_host"],
+            [(hid, r.pages, r.exact, r.near, r.shapes, r.pairs, r.links, r.known) for hid, r in rows],
+        )
         shapes = [(place, known.shapes[place]) for place in sorted(written.shapes)]
         many(
             _SQL["write_shape"],
             [(*of, r.pages, r.new, r.exact, r.near, r.dry, r.run, r.last, r.latest) for of, r in shapes],
         )
-        hours = [(hour, hid, y.pages, y.copies, y.exact, y.near) for (hid, hour), y in written.yields.items()]
+        hours = [
+            (hour, hid, y.pages, y.copies, y.exact, y.near, y.links, y.known)
+            for (hid, hour), y in written.yields.items()
+        ]
         many(_SQL["add_hour"], sorted(hours))
         many(_SQL["add_total"], [(n, name) for name, n in written.totals.items() if n])
 

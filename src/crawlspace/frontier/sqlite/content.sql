@@ -39,20 +39,21 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: hosts
 -- What hosts brought.
-SELECT hid, pages, exact, near, shapes, pairs FROM host_content WHERE hid IN (?*);
+SELECT hid, pages, exact, near, shapes, pairs, links, known FROM host_content WHERE hid IN (?*);
 
 -- name: write_host
 -- Set it.
-INSERT INTO host_content (hid, pages, exact, near, shapes, pairs) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO host_content (hid, pages, exact, near, shapes, pairs, links, known) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (hid) DO UPDATE SET
-  pages = excluded.pages, exact = excluded.exact, near = excluded.near, shapes = excluded.shapes, pairs = excluded.pairs;
+  pages = excluded.pages, exact = excluded.exact, near = excluded.near, shapes = excluded.shapes, pairs = excluded.pairs,
+  links = excluded.links, known = excluded.known;
 
 -- name: add_hour
 -- What an hour brought more.
-INSERT INTO hour_content (hour, hid, pages, copies, exact, near) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO hour_content (hour, hid, pages, copies, exact, near, links, known) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (hour, hid) DO UPDATE SET
   pages = pages + excluded.pages, copies = copies + excluded.copies, exact = exact + excluded.exact,
-  near = near + excluded.near;
+  near = near + excluded.near, links = links + excluded.links, known = known + excluded.known;
 
 -- name: add_total
 -- Move a total.
@@ -96,7 +97,7 @@ WHERE s.hid = :hid AND s.run >= :run ORDER BY s.run DESC, s.pages DESC, s.hid, s
 
 -- name: hours
 -- What hours brought, of one host or of all.
-SELECT hour, sum(pages), sum(copies), sum(exact), sum(near) FROM hour_content
+SELECT hour, sum(pages), sum(copies), sum(exact), sum(near), sum(links), sum(known) FROM hour_content
 WHERE :hid IS NULL OR hid = :hid GROUP BY hour ORDER BY hour;
 
 -- name: totals

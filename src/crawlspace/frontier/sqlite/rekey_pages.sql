@@ -53,18 +53,19 @@ WHERE key > ? AND key <= ? AND EXISTS (SELECT 1 FROM merged m WHERE m.id = said.
 
 -- name: inherit_host
 -- What a host brought goes to its heir.
-INSERT INTO host_content (hid, pages, exact, near, shapes, pairs)
-SELECT :new, pages, exact, near, 0, 0 FROM host_content WHERE hid = :old
+INSERT INTO host_content (hid, pages, exact, near, shapes, pairs, links, known)
+SELECT :new, pages, exact, near, 0, 0, links, known FROM host_content WHERE hid = :old
 ON CONFLICT (hid) DO UPDATE SET
-  pages = pages + excluded.pages, exact = exact + excluded.exact, near = near + excluded.near;
+  pages = pages + excluded.pages, exact = exact + excluded.exact, near = near + excluded.near,
+  links = links + excluded.links, known = known + excluded.known;
 
 -- name: inherit_hours
 -- And in each hour.
-INSERT INTO hour_content (hour, hid, pages, copies, exact, near)
-SELECT hour, :new, pages, copies, exact, near FROM hour_content WHERE hid = :old
+INSERT INTO hour_content (hour, hid, pages, copies, exact, near, links, known)
+SELECT hour, :new, pages, copies, exact, near, links, known FROM hour_content WHERE hid = :old
 ON CONFLICT (hour, hid) DO UPDATE SET
   pages = pages + excluded.pages, copies = copies + excluded.copies, exact = exact + excluded.exact,
-  near = near + excluded.near;
+  near = near + excluded.near, links = links + excluded.links, known = known + excluded.known;
 
 -- name: inherit_shapes
 -- And by shapes that the heir has not: the canonical form of an address may be another now.
