@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -149,11 +149,12 @@ def _draw(recipe: Recipe) -> Atlas:
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
     """The store of one crawl of all places."""
-    directory = tmp_path_factory.mktemp("content")
-    yield from _crawl(directory)
+    with _crawl(tmp_path_factory.mktemp("content"), PLACES) as database:
+        yield database
 
 
-def _crawl(directory: Path, **settings: Any) -> Iterator[sqlite3.Connection]:
+@contextmanager
+def _crawl(directory: Path, names: Iterable[str], **settings: Any) -> Iterator[sqlite3.Connection]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toyweb, "draw", _draw)
         with ToyWeb(tls=False) as web:
@@ -166,7 +167,7 @@ def _crawl(directory: Path, **settings: Any) -> Iterator[sqlite3.Connection]:
                 "network.allow": ["127.0.0.1"],
                 **settings,
             }
-            seeds = [f"http://{name}.test/" for name in PLACES]
+            seeds = [f"http://{name}.test/" for name in names]
             crawlspace.Crawl(directory / "crawl", seeds=seeds, settings=chosen).run()
     with closing(sqlite3.connect(directory / "crawl" / "frontier.db")) as database:
         yield database
@@ -216,6 +217,18 @@ def _told(verb: str, file: str, *options: str) -> str:
     ran = CliRunner().invoke(cli, [verb, str(Path(file).parent), *options], catch_exceptions=False)
     assert ran.exit_code == 0
     return ran.output
+
+
+def test_what_a_trap_lost_is_queued_again_when_more_of_it_is_wanted(tmp_path: Path) -> None:
+    """And refused again where the crawl comes to the new limit; the same settings leave it alone."""
+    found = []
+    for stop in (5, 15, 15):
+        with _crawl(tmp_path, ("calendar",), **{"traps.stop_after": stop}) as database:
+            found.append((_done(database, "calendar"), _skipped(database, "calendar")))
+    assert 5 <= found[0][0] <= 5 + PLENTY - STOP
+    assert 15 <= found[1][0] <= 15 + PLENTY - STOP
+    assert found[1] == found[2]
+    assert {reasons == {"trap"} for _, reasons in found} == {True}
 
 
 def test_a_trap_that_gives_itself_away_by_its_links_gets_two_pages(crawled: sqlite3.Connection) -> None:

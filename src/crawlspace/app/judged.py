@@ -17,11 +17,12 @@ JUDGED = "judged_under"
 
 
 async def judge_again_if_changed(frontier: Store, settings: Settings) -> None:
-    """Ask for a new judgement when scope or the queue's limit are not what they were at the last start."""
+    """Ask for a new judgement when scope or the limits of queues and traps are not what they were at the last start."""
     now = _those_that_judge(settings)
     kept = (await frontier.notes()).get(JUDGED)
     if kept is not None:
-        before = _read(kept)
+        # What an earlier version did not keep had its default.
+        before = _those_that_judge(Settings()) | _read(kept)
         changed = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
         if not changed:
             return
@@ -34,6 +35,7 @@ def _those_that_judge(settings: Settings) -> dict[str, object]:
     scope = msgspec.to_builtins(settings.scope, builtin_types=())
     judging: dict[str, object] = {f"scope.{name}": value for name, value in scope.items()}
     judging["store.queue_per_host"] = settings.store.queue_per_host
+    judging["traps.stop_after"] = settings.traps.stop_after
     plain: dict[str, object] = msgspec.json.decode(msgspec.json.encode(judging))
     return plain
 
