@@ -177,3 +177,18 @@ def test_values_are_told_as_json_can_hold_them() -> None:
 
     at = datetime(2026, 1, 2, tzinfo=UTC)
     assert plain({"a": (at, b"\x01", Decimal("1.5"))}) == {"a": ["2026-01-02T00:00:00.000Z", "01", 1.5]}
+
+
+def test_a_question_about_links_says_when_none_were_read(pack: Pack) -> None:
+    place = pack(SITE)
+    ran = run("sql", place.path, "--query", "sitemap-orphans")
+    assert ran.exit_code == 0
+    assert "reparse DIR --parser links" in ran.stderr
+    assert run("reparse", place.path, "--parser", "links", "--processes", 1).exit_code == 0
+    assert run("sql", place.path, "--query", "sitemap-orphans").stderr == ""
+
+
+def test_what_is_wrong_with_a_question_is_told_in_a_line(site: CrawlDirectory) -> None:
+    ran = run("sql", site.path, "SELECT *\nFROM nothing")
+    assert isinstance(ran.exception, UsageError)
+    assert "\n" not in str(ran.exception)

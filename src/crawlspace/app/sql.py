@@ -35,6 +35,8 @@ _AT_ONCE = 20_000
 
 OUTCOMES = "outcomes"
 CAPTURES = "captures"
+LINKED = frozenset({"links", "declared"})
+"""Tables that the parser `links` fills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Answer:
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
+    caution: str = ""
+    """Why it may say less than it seems to."""
 
 
 def named() -> dict[str, str]:
@@ -91,12 +95,14 @@ def ask(
             raise UsageError("a question is one SELECT", hint="nothing can be changed by a question")
         names = {name.lower() for name in _NAMES.findall(asked.query)}
         _add_tables(connection, directory, settings, rules, names)
+        caution = ""
         if names & set(TABLES):
             add_records(connection, place, rules, reach)
+            caution = _caution(connection, names)
         lock(connection)
         found = connection.execute(asked.query, dict(asked.parameters) or None)
         columns = tuple(each[0] for each in found.description)
-        yield Answer(columns, _rows(found))
+        yield Answer(columns, _rows(found), caution)
 
 
 def numbers_where(directory: CrawlDirectory, settings: Settings, condition: str) -> Iterator[int]:
@@ -124,6 +130,13 @@ def plain(value: Any) -> Any:
             return float(value)
         case _:
             return str(value)
+
+
+def _caution(connection: Any, names: set[str]) -> str:
+    """Without its parser the table of links is empty, and a question about it would seem to be answered."""
+    if not names & LINKED or connection.execute("SELECT 1 FROM parses WHERE parser = 'links' LIMIT 1").fetchall():
+        return ""
+    return "no links were read yet: crawlspace reparse DIR --parser links"
 
 
 def _rows(found: Any) -> Iterator[tuple[Any, ...]]:

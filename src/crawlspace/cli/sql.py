@@ -64,6 +64,8 @@ def command(
     asked = question(query, name, dict(_pair(each) for each in parameters))
     reach = run(lambda: _reach(place))
     with ask(place, settings, asked, reach, memory) as answer:
+        if answer.caution:
+            click.echo(answer.caution, err=True)
         if target is not None:
             _write(answer, target, force=force)
         elif json_lines:

@@ -79,7 +79,10 @@ def errors() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise UsageError(f"the question has no answer: {error}") from error
+        # What follows the first paragraph draws an arrow below the question, in several lines.
+        raise UsageError(
+            f"the question has no answer: {' '.join(str(error).split(chr(10) * 2)[0].split())}"
+        ) from error
 
 
 def is_reading(connection: Any, query: str) -> bool:
