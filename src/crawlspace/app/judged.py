@@ -17,7 +17,7 @@ JUDGED = "judged_under"
 
 
 async def judge_again_if_changed(frontier: Store, settings: Settings) -> None:
-    """Ask for a new judgement when scope or the limits of queues and traps are not what they were at the last start."""
+    """Ask for a new judgement when scope or a limit of queues and traps is not what it was at the last start."""
     now = _those_that_judge(settings)
     kept = (await frontier.notes()).get(JUDGED)
     if kept is not None:
