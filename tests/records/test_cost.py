@@ -1,4 +1,8 @@
-"""What re-parsing costs beside bare reading: fastwarc with its digests compared, lexbor, and the links it finds.
+"""What re-parsing costs beside bare reading.
+
+That is fastwarc with the blocks' digests compared, lexbor, and the href of every element that the parser `links`
+looks at, each distinct one resolved against the page's address by ada's parser. It decodes no charset, looks for no
+base element, writes nothing, and trusts what it reads.
 
 CPU of one process for both, in turns in one run, the best of some: load moves both alike.
 """
@@ -11,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import can_ada
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
@@ -52,8 +57,14 @@ def bare(place: CrawlDirectory) -> None:
             for record in ArchiveIterator(stream, record_types=WarcRecordType.response, parse_http=False):
                 assert record.verify_block_digest()
                 record.parse_http()
-                tree = LexborHTMLParser(record.reader.read())
-                sum(1 for node in tree.css(_SELECTOR) if node.attributes.get("href"))
+                addresses(LexborHTMLParser(record.reader.read()), record.headers["WARC-Target-URI"])
+
+
+def addresses(tree: LexborHTMLParser, url: str) -> list[str]:
+    """Where the links of a page lead, each once, in the least work that a program of a few lines has."""
+    found = dict.fromkeys((node.attributes.get("href") or "").partition("#")[0] for node in tree.css(_SELECTOR))
+    base = can_ada.parse(url)
+    return [(base + text).href for text in found]
 
 
 def tasks(place: CrawlDirectory) -> Iterator[Task]:

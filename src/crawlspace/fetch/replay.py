@@ -10,7 +10,8 @@ from crawlspace.fetch.response import ResponseReader
 def result_of(capture: Capture, limits: FetchSettings) -> FetchResult:
     """The answer that was captured, decoded under `limits`; a capture that was cut reads as cut."""
     reader = ResponseReader(limits, bodiless=capture.method == "HEAD")
-    if not reader.feed(capture.response_head + capture.payload):
+    # In two pieces, since joining them would copy the whole.
+    if not reader.feed(capture.response_head) and not reader.feed(capture.payload):
         reader.lost(clean=True)
     return FetchResult(
         url=capture.url,

@@ -156,7 +156,7 @@ def read_page(
     Links are read from HTML and XHTML; anything else gives what its headers say. `tree` is the parsed page where the
     caller has it already.
     """
-    charset = sniff(body, headers)
+    charset = tree.charset if tree is not None and tree.charset else sniff(body, headers)
     wants_more = limits.context or limits.forms or limits.css or limits.data_attributes
     reading = _FullReading(url, limits) if wants_more else _Reading(url, limits)
     reading.hear(headers)
@@ -219,18 +219,18 @@ class _Reading:
         """Take what the elements say, in the order of the page."""
         found, wants_requisites = self.found, self.limits.requisites
         for node in nodes:
-            attributes = node.attributes
             tag = node.tag or ""
             if tag == "a" or tag == "area":
-                # Most links of a long page are repeats, to its own parts or those of others: they end here.
-                value = attributes["href"] or ""
+                # Most links of a long page are repeats, to its own parts or those of others: they end here, before
+                # all attributes are read.
+                value = node.attrs.get("href") or ""
                 known = found.get(value[: value.index("#")] if "#" in value else value)
                 if known is None or known.nofollow:
-                    self._anchor(attributes)
+                    self._anchor(node.attributes)
             elif tag in _READERS:
-                _READERS[tag](self, node, attributes)
+                _READERS[tag](self, node, node.attributes)
             if wants_requisites:
-                self._requisites(tag, attributes)
+                self._requisites(tag, node.attributes)
 
     def page(self, charset: str) -> Page:
         """All of it."""

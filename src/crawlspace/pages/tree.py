@@ -80,6 +80,8 @@ class Tree(NamedTuple):
     document: LexborHTMLParser
     cut: bool = False
     """Tags behind the limit were left out."""
+    charset: str = ""
+    """The page's encoding, where it is known already."""
 
 
 def parse(body: bytes, *, bounded: bool = True) -> Tree:

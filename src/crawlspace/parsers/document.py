@@ -85,6 +85,8 @@ class Document:
     @property
     def charset(self) -> str:
         """Name of its encoding by the Encoding Standard, in lower case."""
+        if self._tree is not None and self._tree.charset:
+            return self._tree.charset
         return self._read.charset if self._read is not None else sniff(self._result.body, self._result.headers)
 
     @property
@@ -205,7 +207,9 @@ class Document:
 
     def _parsed(self) -> Tree:
         if self._tree is None:
-            self._tree = parse(as_utf8(self._result.body, self.charset), bounded=self._bounded)
+            charset = self.charset
+            tree = parse(as_utf8(self._result.body, charset), bounded=self._bounded)
+            self._tree = Tree(tree.document, tree.cut, charset)
         return self._tree
 
     def __repr__(self) -> str:
