@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
+from click.testing import CliRunner
 
 import crawlspace
 from crawlspace.app.lessons import as_settings
+from crawlspace.cli import cli
 from crawlspace.cli.options import reading
 from crawlspace.events import Ending
 from crawlspace.policy.evidence import IN_EFFECT, KnownRule, RuleState
+from crawlspace.policy.traps import TrapSettings
 from crawlspace.settings import load
 from crawlspace.states import UrlState
 from crawlspace.testing.toyweb import ToyWeb
@@ -31,6 +39,9 @@ EXPECTED = {
     "visit.shop.test param visit",
 }
 FEW = 0.01
+STOP = TrapSettings().stop_after
+UNDER_WAY = 8
+"""Pages of a trap that are on their way when its run is long enough, and its entrance."""
 VARIANTS = frozenset(
     {
         *(Feature.SPELLINGS, Feature.OWN_FOLDS, Feature.ALIASES, Feature.MIRROR),
@@ -119,6 +130,54 @@ def require_learning(seed: int, folder: Path, features: frozenset[Feature]) -> N
     again = crawl(seed, folder / "again", {"identity.hosts": exported(suggested, folder)}, features)
     require_sound(again)
     assert again.repeats() <= FEW * again.counts.fetches
+    require_bounded(again, folder / "again")
+
+
+def require_bounded(learned: Learned, directory: Path) -> None:
+    """What no rule of identity can fold has its bound, and nothing is called a copy that is none.
+
+    A print view is fetched once, and grouped with its page by whoever asks for all near-duplicates. A trap gets what
+    its depth, its combinations or its run allow. Pages of a group all repeat one page, or belong to one trap.
+    """
+    truth = learned.web.truth
+    fetched = done(directory)
+    trapped = Counter(trap for url in fetched if (trap := trap_of(learned, url)) is not None)
+    bounds = {prefix: min(trap.bound(), STOP + UNDER_WAY) for prefix, trap in truth.traps.items()}
+    assert {prefix: n for prefix, n in trapped.items() if n > bounds[prefix]} == {}
+    views = Counter(page for url in fetched if (page := truth.page_of.get(url)) in truth.print_views)
+    assert views == dict.fromkeys(truth.print_views, 1)
+    similar = groups(directory, "--similar")
+    for members in [*groups(directory), *similar]:
+        assert len({repeated(learned, url) for url in members}) == 1, members
+    joined = {frozenset(map(truth.page_of.get, pair)) for members in similar for pair in combinations(members, 2)}
+    assert {frozenset(pair) for pair in truth.print_views.items()} <= joined
+
+
+def trap_of(learned: Learned, url: str) -> str | None:
+    return next((prefix for prefix in learned.web.truth.traps if url.startswith(prefix)), None)
+
+
+def repeated(learned: Learned, url: str) -> str:
+    """The page, the trap, or the answer of its host for what it does not have, that a fetched URL repeats."""
+    truth = learned.web.truth
+    page = learned.original(truth.page_of.get(url, url))
+    if page in truth.soft_404:
+        return urljoin(page, "/not-there")
+    return trap_of(learned, url) or truth.print_views.get(page, page)
+
+
+def done(directory: Path) -> list[str]:
+    """URLs of pages that are done."""
+    with closing(sqlite3.connect(directory / "frontier.db")) as database:
+        rows = database.execute("SELECT url FROM outcome WHERE state = 3 AND status BETWEEN 200 AND 299")
+        return [url for (url,) in rows]
+
+
+def groups(directory: Path, *options: str) -> list[list[str]]:
+    """Groups of copies as they are told."""
+    ran = CliRunner().invoke(cli, ["duplicates", str(directory), "--json", *options], catch_exceptions=False)
+    assert ran.exit_code == 0
+    return [[member["url"] for member in json.loads(line)["members"]] for line in ran.output.splitlines()]
 
 
 def exported(learned: Learned, folder: Path) -> list[dict[str, Any]]:
