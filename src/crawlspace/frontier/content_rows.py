@@ -58,7 +58,8 @@ class Found:
         for claim, answer in zip(claims, answers, strict=True):
             if claim.parent is None:
                 continue
-            unknown[claim.parent] += answer is not Claimed.KNOWN
+            if answer is not Claimed.KNOWN:
+                unknown[claim.parent] += 1
             reason = claim.refusal or refused.get(claim.address.key)
             if reason in _CUT or (reason is None and answer is Claimed.OVER_BUDGET):
                 cut.add(claim.parent)
