@@ -96,12 +96,12 @@ def ratio(place: CrawlDirectory, rounds: int) -> float:
 
 @pytest.mark.realsite
 def test_parsing_again_is_not_many_times_slower_than_bare_reading(pack: Pack) -> None:
-    """A guard against the gross, since other tests run beside it; 0.5 to 0.6 is usual."""
+    """A guard against the gross, since other tests run beside it; 0.55 to 0.65 is usual."""
     assert ratio(pack(pages(100)), 3) > 0.2
 
 
 @pytest.mark.long
 @pytest.mark.realsite
 def test_parsing_10_000_real_pages_again_has_half_of_the_pace_of_bare_reading(pack: Pack) -> None:
-    """The aim is 0.7; what is missing is spread over everything that is made of a page beside its tree."""
+    """The aim is 0.7, 0.63 was measured; what is missing is spread over all that is made of a page."""
     assert ratio(pack(pages(10_000)), 3) > 0.5

@@ -136,6 +136,26 @@ def test_parsers_routes_and_hooks_of_a_program(server: Any, tmp_path: Path) -> N
         assert [line for line in told if line.startswith("failed raised ValueError: again")]
 
 
+def test_a_crawl_sends_records_through_its_pipeline_and_tells_what_was_dropped(server: Any, tmp_path: Path) -> None:
+    place = tmp_path / "crawl"
+    place.mkdir()
+    code = "def few(item):\n    return Drop('\\x1b[2J') if item['url'].endswith('0') else item\n"
+    (place / "stages.py").write_text(f"from crawlspace import Drop\n\n\n{code}")
+    seed = f"http://127.0.0.1:{server.server_port}/0"
+    more = {"scope.max_depth": 1, "budget.pages": 6, "parsers.pipelines": ["stages.py:few"]}
+    crawl = Crawl(place, [seed], settings=settings("links", **more))
+    told: list[str] = []
+    crawl.on(events.Warned)(lambda event: told.append(event.message))
+    crawl.run()
+    kept = crawl.sql("SELECT url FROM records")
+    done = crawl.sql("SELECT url FROM outcomes WHERE state = 'done' AND status = 200")
+    assert len(kept) == len([row for row in done if not str(row["url"]).endswith("0")]) > 0
+    dropped = len(done) - len(kept)
+    assert [line for line in told if "dropped" in line] == [
+        f"{dropped} records were dropped by the pipeline: \x1b[2J"
+    ]
+
+
 def test_skips_at_the_door_are_told(tmp_path: Path) -> None:
     bus = events.Bus()
     heard: list[object] = []

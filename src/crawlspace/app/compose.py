@@ -18,6 +18,7 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.judged import judge_again_if_changed
 from crawlspace.app.learners import Lessons, learning
 from crawlspace.app.parsing import put_records_right, recorded, running
+from crawlspace.app.piping import piping
 from crawlspace.app.raw import Writer, close_archive, open_archive
 from crawlspace.app.revisits import plan_visits
 from crawlspace.app.rules import RULES, RULES_TEXT, require_rules, rules_in, under
@@ -196,7 +197,8 @@ class OpenCrawl:
         loop_settings = CrawlSettings(settings.concurrency, settings.budget, self.worker, allowance, urls)
         try:
             in_effect = under(settings, rules_in(await self.frontier.notes()))
-            async with recorded(self.directory, in_effect, run.reader.parsers) as records:
+            pipeline = piping(run.reader, settings.parsers, self.directory.path, self.plan.watch)
+            async with pipeline, recorded(self.directory, in_effect, run.reader.parsers) as records:
                 committer.records = records
                 loop = Crawl(self.frontier, committer, run, loop_settings, controller)
                 lessons = Lessons(settings, self.frontier, self.identity, self.intake, self.rests, self.remembered)

@@ -8,19 +8,24 @@ them, and are done when that succeeds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from crawlspace.app.compose import OpenCrawl, Plan, open_crawl, reader_of
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import recorded, records_at, rules_of
+from crawlspace.app.piping import piping
 from crawlspace.app.raw import read_archive
 from crawlspace.app.reparsing.batch import Batch, Job
 from crawlspace.app.reparsing.pools import Here, Pool
 from crawlspace.app.reparsing.selection import CAPTURED, Choosing, Chosen, Task
 from crawlspace.app.sql import numbers_where
+from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock
+from crawlspace.engine.reading import Reader
 from crawlspace.errors import StoreDamaged, UsageError
 from crawlspace.fetch.replay import result_of
 from crawlspace.frontier.sqlite.export import open_snapshot
@@ -43,6 +48,8 @@ class Reparsed:
     records: int = 0
     failed: int = 0
     """Captures on which the parser raised an error, which is kept with them."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Records that the pipeline dropped, by reason."""
     current: int = 0
     """Captures that this version had read."""
     newer: int = 0
@@ -60,6 +67,7 @@ class Reparsed:
         self.parsed += batch.parsed
         self.records += batch.records
         self.failed += batch.failed
+        self.dropped += batch.dropped
         self.damaged += len(batch.unreadable)
         self.damages += batch.unreadable[: DAMAGES_KEPT - len(self.damages)]
 
@@ -142,19 +150,26 @@ def _require_own(directory: CrawlDirectory) -> None:
 async def finish_stored(directory: CrawlDirectory, plan: Plan, clock: Clock, done: Reparsed) -> None:
     """Read URLs again whose processing failed; those that succeed are done, with their links claimed."""
     async with open_crawl(directory, plan) as crawl:
-        parsers = reader_of(crawl).parsers
-        async with recorded(directory, plan.settings, parsers) as records:
+        reader = reader_of(crawl)
+        pipeline = piping(reader, plan.settings.parsers, directory.path, plan.watch)
+        async with pipeline, recorded(directory, plan.settings, reader.parsers) as records:
+            archive = read_archive(directory, plan.settings, clock)
             after = 0
             while stories := await crawl.frontier.unprocessed(after, STORED_AT_ONCE):
                 after = stories[-1].id
-                await _finish(crawl, clock, stories, records, done)
+                await _finish(crawl, Again(reader, archive, records), stories, done)
 
 
-async def _finish(
-    crawl: OpenCrawl, clock: Clock, stories: Iterable[Story], records: Records | None, done: Reparsed
-) -> None:
-    reader = reader_of(crawl)
-    archive = read_archive(crawl.directory, crawl.plan.settings, clock)
+class Again(NamedTuple):
+    """What URLs are read again with."""
+
+    reader: Reader
+    archive: WarcArchive
+    records: Records | None
+
+
+async def _finish(crawl: OpenCrawl, again: Again, stories: Iterable[Story], done: Reparsed) -> None:
+    reader, archive, records = again
     for story in stories:
         url = _as_queued(crawl, story)
         pointer = story.evidence.pointer if story.evidence is not None else None

@@ -14,6 +14,7 @@ import msgspec
 from crawlspace.app.compose import Plan
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import load_parser
+from crawlspace.app.piping import REASONS_TOLD
 from crawlspace.app.reparse import Order, Reparsed, finish_stored, reparse
 from crawlspace.app.reparsing.pools import Here, Pool, Processes, Ray
 from crawlspace.app.reparsing.selection import Chosen
@@ -141,5 +142,7 @@ def _tell(done: Reparsed, *, json_lines: bool) -> None:
     ):
         if count:
             click.echo(f"{count} {what}")
+    for reason, count in done.dropped.most_common(REASONS_TOLD):
+        click.echo(f"{count} records were dropped by the pipeline: {printable(reason)}")
     for damage in done.damages:
         click.echo(printable(damage), err=True)

@@ -96,15 +96,15 @@ class Keying:
 def records_of(given: object, keying: Keying, host: str) -> tuple[Record, ...]:
     """All records of one page, from whatever its parser returned; raises `Unfit`, and what the parser raises."""
     found: list[Record] = []
-    for each in _each(given):
+    for each in each_of(given):
         if len(found) == RECORDS_LIMIT:
             raise Unfit(f"a page gave more than {RECORDS_LIMIT} records")
         found.append(_record(each, keying, host))
     return tuple(found)
 
 
-def _each(given: object) -> Iterable[object]:
-    """None is no record; an iterable that is no record itself is many."""
+def each_of(given: object) -> Iterable[object]:
+    """The records in what a parser returned: None is no record; an iterable that is no record itself is many."""
     if given is None:
         return ()
     is_one = isinstance(given, Mapping | str | bytes) or hasattr(given, "model_dump")

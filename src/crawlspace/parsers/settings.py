@@ -18,3 +18,11 @@ class ParserSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             max_length=50,
         ),
     ] = ()
+    pipelines: Annotated[
+        tuple[Annotated[str, Meta(pattern=".:.", max_length=500)], ...],
+        Meta(
+            description="Stages through which records go before they are kept, in this order, as module:name or "
+            "file.py:name; each may change a record or drop it with a reason.",
+            max_length=50,
+        ),
+    ] = ()

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import resource
 import signal
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import load_parser
+from crawlspace.app.piping import piped
 from crawlspace.app.raw import read_archive
 from crawlspace.app.reparsing.selection import Task
 from crawlspace.archive.warc import WarcArchive
@@ -48,6 +50,8 @@ class Batch:
     records: int = 0
     failed: int = 0
     """Captures on which the parser raised an error, which is kept with them."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Records that the pipeline dropped, by reason."""
     unreadable: list[str] = field(default_factory=list)
     """Captures that the archive does not have as they were written, in words."""
 
@@ -82,7 +86,14 @@ def parse_trusting(job: Job, tasks: Sequence[Task]) -> Batch:
 def parse_with(
     parser: Parser, archive: WarcArchive, job: Job, tasks: Sequence[Task], *, bounded: bool = True
 ) -> Batch:
-    """Parse captures of this archive with this parser."""
+    """Parse captures of this archive with this parser, its records going through the pipeline that is set."""
+    with piped([parser], job.settings.parsers, job.directory) as way:
+        batch = _parsed(way.parsers[0], archive, job, tasks, bounded=bounded)
+        batch.dropped = way.dropped
+    return batch
+
+
+def _parsed(parser: Parser, archive: WarcArchive, job: Job, tasks: Sequence[Task], *, bounded: bool) -> Batch:
     batch = Batch()
     for task in tasks:
         try:
