@@ -194,6 +194,7 @@ def test_ctrl_c_stops_all_cleanly(crawling: Crawling) -> None:
     assert crawling.web.fetched_twice() == {}
 
 
+@pytest.mark.long
 def test_a_second_ctrl_c_ends_all_at_once(crawling: Crawling) -> None:
     with crawling.running(2) as process:
         crawling.wait_for_requests(40, process)
@@ -213,6 +214,7 @@ def test_a_page_budget_is_of_all_workers_together(crawling: Crawling) -> None:
     assert asyncio.run(crawling.counts()).fetches == 41
 
 
+@pytest.mark.long
 def test_a_full_disk_pauses_all_and_is_told_once(crawling: Crawling) -> None:
     with crawling.running(2, "-s", f"archive.min_free={1 << 50}") as process:
         wait_for("paused: no space is left", process)

@@ -158,6 +158,7 @@ def fleet(tmp_path: Path, places: Callable[..., Place]) -> Iterator[Fleet]:
         yield Fleet(web, places(), tmp_path)
 
 
+@pytest.mark.long
 def test_two_workers_fetch_each_page_once_and_politely(fleet: Fleet) -> None:
     with fleet.crawl() as first, fleet.worker() as second:
         ended_well(first, second)

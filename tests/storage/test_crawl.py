@@ -192,6 +192,7 @@ def test_a_storage_that_is_away_pauses_the_crawl_which_then_goes_on(
     assert pages(tmp_path / "crawl") == sorted(f"{site}/{n}" for n in range(PAGES))
 
 
+@pytest.mark.long
 def test_a_crawl_that_is_killed_while_its_files_change_has_the_rows_of_one_that_was_not(
     server_of_pages: _Server, tmp_path: Path
 ) -> None:
