@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,3 +70,41 @@ def test_what_means_nothing_for_records_is_said(
 ) -> None:
     ran = crawlspace("export", parsed, "-o", "a.jsonl", *options)
     assert (ran.code, told in ran.err) == (2, True)
+
+
+STOP = """
+import os
+import signal
+from pathlib import Path
+
+def stop(item):
+    if not Path("stopped").exists():
+        Path("stopped").touch()
+        os.kill(os.getpid(), signal.SIGINT)
+    return item
+"""
+
+
+def test_an_interrupted_import_says_that_the_same_command_goes_on_and_it_does(
+    crawlspace: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("stage.py").write_text(STOP)
+    options = ["-s", 'parsers.run=["links"]', "-s", f'parsers.pipelines=["{tmp_path}/stage.py:stop"]']
+    command = [sys.executable, "-m", "crawlspace", "import", "crawl", str(SAMPLE), *options]
+    first = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert first.returncode == 3
+    assert "interrupted; the same command goes on" in first.stderr
+    again = crawlspace("import", "crawl", SAMPLE, *options, "--json")
+    assert again.code == 0
+    assert again.facts["captures"] + again.facts["known"] == 1
+    assert crawlspace("export", "crawl", "-o", "a.jsonl", "--what", "records").code == 0
+    assert len(Path("a.jsonl").read_text().splitlines()) == 1
+
+
+def test_an_import_tells_how_far_it_is(crawlspace: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawlspace.cli.import_.TOLD_EVERY", 0.001)
+    ran = crawlspace("import", tmp_path / "crawl", SAMPLE)
+    assert ran.code == 0
+    assert "captures, 0 visited, " in ran.err
+    assert " to be fetched so far" in ran.err

@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -299,6 +301,8 @@ def test_a_url_that_was_stored_is_done_when_its_processing_succeeds(pack: Pack, 
     assert (done.finished, done.unfinished) == (1, 0)
     states = {row["url"].rpartition("/")[2]: row["state"] for row in crawl.sql("SELECT url, state FROM outcomes")}
     assert states == {"": "done", "next": "queued"}
+    with closing(sqlite3.connect(tmp_path / "stored" / "frontier.db")) as store:
+        assert store.execute("SELECT count(*) FROM page").fetchone() == (1,), "the content index knows the page"
     assert [row["data"] for row in crawl.sql("SELECT data FROM records")] == ['{"title":"T"}']
     assert Site.asked == asked
 

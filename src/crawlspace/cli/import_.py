@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
@@ -14,11 +16,23 @@ from crawlspace.app.importing.imported import Imported
 from crawlspace.app.importing.kinds import Kind
 from crawlspace.app.importing.lists import Fields
 from crawlspace.app.importing.run import Ways, import_sources
-from crawlspace.cli.options import as_json, directory_argument, echo_json, overrides, run, settings_of, tell_damages
+from crawlspace.cli.options import (
+    as_json,
+    directory_argument,
+    echo_json,
+    overrides,
+    run,
+    settings_of,
+    tell_damages,
+    tell_warnings,
+)
 from crawlspace.errors import StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.pages.timestamps import read_time
 from crawlspace.settings import chosen, template
+
+TOLD_EVERY = 5.0
+"""Seconds between two lines about how far an import is."""
 
 
 @click.command("import")
@@ -62,7 +76,18 @@ def command(
     )
     place.create()
     place.write_config(template(chosen(overrides)))
-    done = run(lambda: import_sources(place, Plan(settings), sources, ways))
+    done = Imported()
+
+    async def work() -> None:
+        async with _progress(done):
+            await import_sources(place, Plan(settings, watch=tell_warnings), sources, ways, done)
+
+    try:
+        run(work)
+    except KeyboardInterrupt:
+        _tell(done, json_lines=json_lines)
+        click.echo("interrupted; the same command goes on", err=True)
+        sys.exit(3)
     _tell(done, json_lines=json_lines)
     if done.damaged:
         sys.exit(StoreDamaged.exit_code)
@@ -73,6 +98,24 @@ def _time(text: str | None) -> int | None:
     if text is not None and at is None:
         raise UsageError(f"{text!r} is no date", hint="write it like 2026-01-31")
     return at
+
+
+@asynccontextmanager
+async def _progress(done: Imported) -> AsyncIterator[None]:
+    """Tell people now and then how far it is."""
+
+    async def tell() -> None:
+        while True:
+            await asyncio.sleep(TOLD_EVERY)
+            click.echo(
+                f"{done.captures} captures, {done.visited} visited, {done.queued} to be fetched so far", err=True
+            )
+
+    telling = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        telling.cancel()
 
 
 def _tell(done: Imported, *, json_lines: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from crawlspace import events
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.merged import under_way
 from crawlspace.app.store import Store, open_to_read
@@ -88,6 +89,12 @@ def run(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
 def echo_json(value: object, *, err: bool = False) -> None:
     """One JSON object on one line, with what could mislead a terminal escaped."""
     click.echo(printable_json(msgspec.json.encode(value)), err=err)
+
+
+def tell_warnings(event: events.Event) -> None:
+    """Tell people what they should know; of all else that a crawl tells, nothing."""
+    if isinstance(event, events.Warned):
+        click.echo(printable(event.message), err=True)
 
 
 def tell_damages(damages: Sequence[str], total: int) -> None:

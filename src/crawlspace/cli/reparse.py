@@ -18,7 +18,7 @@ from crawlspace.app.piping import REASONS_TOLD
 from crawlspace.app.reparse import Order, Reparsed, finish_stored, reparse
 from crawlspace.app.reparsing.pools import Here, Pool, Processes, Ray
 from crawlspace.app.reparsing.selection import Chosen
-from crawlspace.cli.options import as_json, directory_argument, echo_json, run, settings_used
+from crawlspace.cli.options import as_json, directory_argument, echo_json, run, settings_used, tell_warnings
 from crawlspace.clock import SystemClock
 from crawlspace.errors import StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
@@ -86,7 +86,7 @@ def command(
     count = processes or os.cpu_count() or 1
     pool = _pool(parser, engine, address, count)
     done = Reparsed()
-    plan = Plan(settings=settings)
+    plan = Plan(settings=settings, watch=tell_warnings)
     run(lambda: finish_stored(place, plan, SystemClock(), done))
     try:
         reparse(place, settings, Order(parser, name, chosen, pool), _progress(), done)

@@ -55,14 +55,17 @@ class _Reached(msgspec.Struct):
     """The crawl had no seeds when the import began: what is imported draws the scope."""
 
 
-async def import_sources(directory: CrawlDirectory, plan: Plan, paths: Sequence[Path], ways: Ways) -> Imported:
+async def import_sources(
+    directory: CrawlDirectory, plan: Plan, paths: Sequence[Path], ways: Ways, done: Imported | None = None
+) -> Imported:
     """Make known to a crawl what the sources hold; raises `UsageError`, `CrawlDirError`, `StoreError` or `DiskFull`.
 
     Sources are read in the order given; of several captures of a URL the first that is read stands. In a crawl that
-    has no seeds yet the hosts of what is imported are its scope, unless `ways` says otherwise.
+    has no seeds yet the hosts of what is imported are its scope, unless `ways` says otherwise. `done` is counted up
+    while it goes on.
     """
     wanted = [source for path in paths for source in sources(path, ways.kind)]
-    done = Imported()
+    done = Imported() if done is None else done
     async with open_crawl(directory, plan) as crawl:
         reached = await _reached(crawl, paths)
         await _draw_scope(crawl, ways.widen)

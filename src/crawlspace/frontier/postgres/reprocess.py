@@ -7,26 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from crawlspace.frontier.content_rows import Found
 from crawlspace.frontier.postgres.claim import Claiming
+from crawlspace.frontier.postgres.content import Contents
 from crawlspace.frontier.postgres.hosts import HeldHost, hold
 from crawlspace.frontier.postgres.settle import _Settling
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Named
 from crawlspace.frontier.rows import Waiting
 from crawlspace.states import Event, UrlState
-from crawlspace.types import Claim, Finished
+from crawlspace.types import Answer, Claim, Finished
 
 
 async def finish_stored(
     transaction: Transaction, settlements: Sequence[Finished], claims: Sequence[Claim]
 ) -> list[bool]:
     """Claim the links, then settle what is stored; whether each settlement found its URL so."""
+    contents = Contents(transaction)
+    claims = await contents.trodden(claims)
     claiming = Claiming(transaction, claims)
     await claiming.look()
     hids = claiming.hosts | {settlement.hid for settlement in settlements}
     held = await hold(transaction, hids, claiming.names)
-    await claiming.run(held)
-    return await _Reprocessing(transaction, settlements, held).finish()
+    claimed = await claiming.run(held)
+    finished = await _Reprocessing(transaction, settlements, held).finish()
+    answers = [Answer.SETTLED if each else Answer.STALE for each in finished]
+    await contents.keep(settlements, answers, Found.of(claims, claimed, claiming.turned_away()))
+    return finished
 
 
 class _Reprocessing(_Settling):

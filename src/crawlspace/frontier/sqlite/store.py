@@ -327,7 +327,7 @@ class SqliteFrontier:
     async def finish_stored(
         self, settlements: Sequence[Finished], claims: Sequence[Claim], now: int | None = None
     ) -> list[bool]:
-        return await self._write(partial(self._finish_stored, settlements, claims), now)
+        return await self._write(partial(self._finish, settlements, claims), now)
 
     # -- the work, on the store's thread --------------------------------------------------------------------
 
@@ -363,10 +363,7 @@ class SqliteFrontier:
     def _settle(
         self, settlements: Sequence[Settlement], claims: Sequence[Claim], book: Book, now: int
     ) -> list[Answer]:
-        claiming, contents = self._claiming(book, now), self._contents()
-        claims = contents.trodden(claims)
-        found = Found.of(claims, claiming.run(claims), claiming.turned_away())
-        book.write()
+        contents, found = self._claimed(claims, book, now)
         answers = Settling(self._connection, self._settings, book, now).run(settlements)
         declare(self._connection, settlements, answers)
         contents.keep(settlements, answers, found, now)
@@ -378,21 +375,25 @@ class SqliteFrontier:
         return Reviewing(self._connection, self._settings, book, now).run(rulings)
 
     def _adopt(self, settlements: Sequence[Adopted], claims: Sequence[Claim], book: Book, now: int) -> list[bool]:
-        claiming, contents = self._claiming(book, now), self._contents()
-        claims = contents.trodden(claims)
-        found = Found.of(claims, claiming.run(claims), claiming.turned_away())
-        book.write()
+        contents, found = self._claimed(claims, book, now)
         answers = Adopting(self._connection, self._settings, book, now).adopt(settlements)
         declare(self._connection, settlements, answers)
         contents.keep(settlements, answers, found, now)
         return [answer is Answer.SETTLED for answer in answers]
 
-    def _finish_stored(
-        self, settlements: Sequence[Finished], claims: Sequence[Claim], book: Book, now: int
-    ) -> list[bool]:
-        self._claiming(book, now).run(claims)
+    def _finish(self, settlements: Sequence[Finished], claims: Sequence[Claim], book: Book, now: int) -> list[bool]:
+        contents, found = self._claimed(claims, book, now)
+        finished = Reprocessing(self._connection, self._settings, book, now).finish(settlements)
+        contents.keep(settlements, [Answer.SETTLED if each else Answer.STALE for each in finished], found, now)
+        return finished
+
+    def _claimed(self, claims: Sequence[Claim], book: Book, now: int) -> tuple[Contents, Found]:
+        """Claim the links of pages that are settled next; the content index, and what it is to hear of the links."""
+        claiming, contents = self._claiming(book, now), self._contents()
+        claims = contents.trodden(claims)
+        found = Found.of(claims, claiming.run(claims), claiming.turned_away())
         book.write()
-        return Reprocessing(self._connection, self._settings, book, now).finish(settlements)
+        return contents, found
 
     def _durably(self, work: Callable[[Ledger], T]) -> T:
         with durably(self._connection, self._settings), writing(self._connection):
