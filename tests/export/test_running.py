@@ -130,7 +130,7 @@ class Last:
 
     def __call__(self, item):
         self.n += 1
-        if self.n == 1500:
+        if self.n == 400:
             os.kill(os.getpid(), signal.SIGKILL)
         return item
 """
@@ -138,7 +138,7 @@ class Last:
 
 @pytest.mark.parametrize("name", ["urls.jsonl", "urls.csv", "urls.sqlite", "urls.parquet"])
 def test_a_killed_export_leaves_no_half_file_under_its_name(tmp_path: Path, name: str) -> None:
-    place = filled(tmp_path / "crawl", 2000)
+    place = filled(tmp_path / "crawl", 500)
     folder = tmp_path / "out"
     folder.mkdir()
     target = folder / name
@@ -148,7 +148,7 @@ def test_a_killed_export_leaves_no_half_file_under_its_name(tmp_path: Path, name
     assert subprocess.run(killed, capture_output=True, check=False, timeout=60).returncode == -9
     (partial,) = folder.iterdir()
     assert partial.name.endswith(".partial")
-    assert export(place, wide(), Wanted(format_of(target)), target).rows == 2000
+    assert export(place, wide(), Wanted(format_of(target)), target).rows == 500
     whole = folder.parent / name
     export(place, wide(), Wanted(format_of(target)), whole)
     assert target.read_bytes() == whole.read_bytes()
@@ -168,7 +168,7 @@ def test_a_crawl_that_runs_can_be_exported_and_indexed(tmp_path: Path, web: ToyW
     def look(event: Event) -> None:
         if isinstance(event, PageSettled):
             settled.append(event.url)
-            if len(settled) % 50 == 40 and len(looks) < 4:
+            if len(settled) % 50 == 40 and len(looks) < 2:
                 looks.append(looked(place, tmp_path / f"look{len(looks)}"))
 
     values = {
@@ -185,7 +185,7 @@ def test_a_crawl_that_runs_can_be_exported_and_indexed(tmp_path: Path, web: ToyW
     }
     crawl = Crawl(place.path, web.seeds, contact="tests@crawlspace.test", settings=values, watch=look)
     counts = crawl.run().counts
-    assert len(looks) >= 3
+    assert len(looks) == 2
     assert any(look["queued"] for look in looks)
     end = looked(place, tmp_path / "end")
     assert [look["known"] for look in looks] == sorted(look["known"] for look in looks)

@@ -22,7 +22,7 @@ from crawlspace.exchange import FetchRequest, FetchResult
 from crawlspace.parsers import Document, Match
 from crawlspace.records.journal import numbers, path_of
 
-PAGES = 40
+PAGES = 14
 
 
 class Site(http.server.BaseHTTPRequestHandler):
@@ -62,7 +62,7 @@ def test_records_are_durable_with_their_pages_and_a_kill_neither_loses_nor_doubl
     seed = f"http://127.0.0.1:{server.server_port}/"
     options = ["-s", "host.delay=0", "-s", 'network.allow=["127.0.0.0/8"]', "-s", 'parsers.run=["links"]']
     command = [sys.executable, "-m", "crawlspace", "crawl", seed, "--dir", str(place), *options]
-    for least in (15_000,):
+    for least in (4_000,):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None:
             if written(place / "records") >= least:
