@@ -18,29 +18,37 @@ from crawlspace.settings import load
 from crawlspace.states import UrlState
 from crawlspace.types import Story, Unusable, Wish
 
+SERVED = "import os, time; from crawlspace.engine.apart import serve; serve(lambda given: {work})"
 HTML = Headers(((b"Content-Type", b"text/html"),))
 POISON = """
-import os, sys
-given = sys.stdin.buffer.read()
-if b'poison' in given:
-    os.abort()
+import os
+from crawlspace.engine.apart import serve
+serve(lambda given: os.abort() if b'poison' in given else 0)
 """
 
 
 def tried(trials: Trials, body: bytes, headers: Headers = HTML) -> str | None:
     result = FetchResult("http://a.test/", 0, status=200, headers=headers, body=body)
-    return asyncio.run(trials(result))
+
+    async def once() -> str | None:
+        try:
+            return await trials(result)
+        finally:
+            await trials.close()
+
+    return asyncio.run(once())
 
 
 def test_ordinary_pages_and_sitemaps_come_through() -> None:
     async def both() -> list[str | None]:
         trials = Trials(PageSettings())
         bodies = (b"<p>text<a href=/x>x</a>", b"<?xml version='1.0'?><urlset><url><loc>http://a.test/</loc></url>")
-        return [
-            await trials(FetchResult("http://a.test/", 0, status=200, headers=HTML, body=body)) for body in bodies
-        ]
+        results = [FetchResult("http://a.test/", 0, status=200, headers=HTML, body=body) for body in bodies]
+        told = await asyncio.gather(*map(trials, results * 3))
+        await trials.close()
+        return told
 
-    assert asyncio.run(both()) == [None, None]
+    assert asyncio.run(both()) == [None] * 6
 
 
 def test_a_page_that_needs_too_much_memory_does_not() -> None:
@@ -55,18 +63,36 @@ def test_a_page_that_needs_too_much_memory_does_not() -> None:
         ("import sys; sys.exit(3)", "the page was tried apart: it needs more memory than it may have"),
         ("import sys; sys.exit(4)", "the page was tried apart: it fails"),
         ("import sys; sys.exit(1)", "the page was tried apart: it ends a process with exit code 1"),
+        ("pass", "the page was tried apart: it ends a process with exit code 255"),
+        (SERVED.format(work="os.abort()"), "the page was tried apart: it ends a process by SIGABRT"),
+        (SERVED.format(work="3"), "the page was tried apart: it needs more memory than it may have"),
+        (SERVED.format(work="time.sleep(60)"), "the page was tried apart: it took longer than 0.5 s"),
         ("while True: pass", "the page was tried apart: it took longer than 0.5 s"),
     ],
 )
 def test_however_a_process_ends_it_is_told(program: str, told: str) -> None:
-    seconds = 0.5 if "while" in program else 30.0
+    seconds = 0.5 if "0.5 s" in told else 30.0
     trials = Trials(PageSettings(), seconds=seconds, command=(sys.executable, "-c", program))
     assert tried(trials, b"x") == told
 
 
+def test_one_that_was_brought_down_spoils_no_other() -> None:
+    async def three() -> list[str | None]:
+        trials = Trials(PageSettings(), command=(sys.executable, "-c", POISON))
+        bodies = (b"poison", b"x", b"poison")
+        told = [
+            await trials(FetchResult("http://a.test/", 0, status=200, headers=HTML, body=each)) for each in bodies
+        ]
+        await trials.close()
+        return told
+
+    killed = "the page was tried apart: it ends a process by SIGABRT"
+    assert asyncio.run(three()) == [killed, None, killed]
+
+
 def test_the_process_does_not_get_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROXY_LOGIN", "user:secret")
-    program = "import os, sys; sys.exit('PROXY_LOGIN' in os.environ)"
+    program = SERVED.format(work="'PROXY_LOGIN' in os.environ")
     assert tried(Trials(PageSettings(), command=(sys.executable, "-c", program)), b"x") is None
 
 

@@ -207,6 +207,8 @@ class OpenCrawl:
                     self.remembered = () if learner is None else tuple(learner.learning.pages())
         finally:
             await fetcher.close()
+            if run.reader.trial is not None:
+                await run.reader.trial.close()
 
 
 def reader_of(crawl: OpenCrawl) -> Reader:

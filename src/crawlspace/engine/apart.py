@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,6 +25,12 @@ FAILED = 4
 AT_ONCE = 2
 """Processes of one kind at the same time."""
 
+_SILENT = 255
+"""What a process is taken to have ended with that ended well and without an answer."""
+_LENGTH = 8
+"""Bytes in front of a piece of work that say how long it is."""
+_ANSWER = 2
+"""Bytes of an exit code."""
 _KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "LANG")
 
 
@@ -52,14 +59,8 @@ class Apart:
             return await self._run(given)
 
     async def _run(self, given: bytes) -> Came:
-        process = await asyncio.create_subprocess_exec(
-            *self.command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE if self.output else asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _KEPT if name in os.environ},
-            start_new_session=True,
-        )
+        pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        process = await _started(self.command, pipe if self.output else nothing)
         try:
             async with asyncio.timeout(self.seconds):
                 output = await self._talk(process, given)
@@ -91,6 +92,94 @@ class Apart:
         finally:
             writing.cancel()
             await asyncio.gather(writing, return_exceptions=True)
+
+
+class Forking:
+    """One kind of work without output, each piece in a process of its own that is forked when it is wanted.
+
+    What they are forked from has its libraries loaded: starting an interpreter for each would cost a hundred times
+    as much. It answers for its pieces by their exit codes, and is started again when it ends or takes too long.
+    """
+
+    def __init__(self, command: Sequence[str], seconds: float = SECONDS) -> None:
+        self._command = command
+        self._seconds = seconds
+        self._room: asyncio.Semaphore | None = None
+        self._idle: list[asyncio.subprocess.Process] = []
+
+    async def run(self, given: bytes) -> Came:
+        """Do it once; waits while others of the kind are under way."""
+        self._room = self._room or asyncio.Semaphore(AT_ONCE)
+        async with self._room:
+            process = self._idle.pop() if self._idle else await _started(self._command, asyncio.subprocess.PIPE)
+            is_well = False
+            try:
+                async with asyncio.timeout(self._seconds):
+                    code = await _asked(process, given)
+                    is_well = code is not None
+                    if code is None:
+                        code = await process.wait() or _SILENT
+            except TimeoutError:
+                return Came(f"it took longer than {self._seconds:g} s")
+            finally:
+                if is_well:
+                    self._idle.append(process)
+                else:
+                    await _end(process)
+            return Came(_told(code))
+
+    async def close(self) -> None:
+        """End what is kept for the next piece."""
+        while self._idle:
+            await _end(self._idle.pop())
+
+
+def serve(work: Callable[[bytes], int]) -> None:
+    """The other side of `Forking`: do each piece in a process of its own, until no more come."""
+    pieces, answers = sys.stdin.buffer, sys.stdout.buffer
+    while len(head := pieces.read(_LENGTH)) == _LENGTH:
+        given = pieces.read(int.from_bytes(head, "big"))
+        forked = os.fork()
+        if forked == 0:
+            # It cannot answer for itself: what it becomes may be somebody else's.
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for number in range(3):
+                os.dup2(nothing, number)
+            os._exit(work(given))
+        _, status = os.waitpid(forked, 0)
+        answers.write(os.waitstatus_to_exitcode(status).to_bytes(_ANSWER, "big", signed=True))
+        answers.flush()
+
+
+async def _started(command: Sequence[str], output: int) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=output,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={name: os.environ[name] for name in _KEPT if name in os.environ},
+        start_new_session=True,
+    )
+
+
+async def _asked(process: asyncio.subprocess.Process, given: bytes) -> int | None:
+    """The exit code of a piece of work; None when the process gave no answer."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(len(given).to_bytes(_LENGTH, "big") + given)
+        await process.stdin.drain()
+    try:
+        return int.from_bytes(await process.stdout.readexactly(_ANSWER), "big", signed=True)
+    except asyncio.IncompleteReadError:
+        return None
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill it with all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
 
 
 async def _give(process: asyncio.subprocess.Process, given: bytes) -> None:

@@ -8,14 +8,15 @@ hostile page makes of that process is believed by nobody. A page that does not c
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
+from typing import Protocol
 
 import msgspec
 
 from crawlspace.content.shingles import shingles
 from crawlspace.content.simhash import simhash
-from crawlspace.engine.apart import FAILED, MEMORY, OUT_OF_MEMORY, SECONDS, Apart, limit
+from crawlspace.engine.apart import FAILED, MEMORY, OUT_OF_MEMORY, SECONDS, Forking, limit, serve
 from crawlspace.engine.fingerprints import Content
 from crawlspace.exchange import FetchResult, Headers
 from crawlspace.pages.links import PageSettings
@@ -23,8 +24,18 @@ from crawlspace.pages.mime import content_type
 from crawlspace.pages.packed import pieces
 from crawlspace.pages.sitemap import SitemapReader, looks_like_sitemap
 
-Trial = Callable[[FetchResult], Awaitable[str | None]]
-"""Tries an answer; why it cannot be read here, None when it can."""
+
+class Trial(Protocol):
+    """Tries answers."""
+
+    async def __call__(self, result: FetchResult) -> str | None:
+        """Why the answer cannot be read here; None when it can."""
+        ...
+
+    async def close(self) -> None:
+        """End its processes."""
+        ...
+
 
 _COMMAND = (sys.executable, "-m", "crawlspace.engine.trial")
 
@@ -52,13 +63,17 @@ class Trials:
     ) -> None:
         self._settings = settings
         self._bounds = (memory, seconds)
-        self._apart = Apart(command, seconds)
+        self._apart = Forking(command, seconds)
 
     async def __call__(self, result: FetchResult) -> str | None:
         """Why the answer cannot be read here; None when it can."""
         tried = Tried(result.url, result.headers.raw, result.body, self._settings, *self._bounds)
         problem, _ = await self._apart.run(msgspec.msgpack.encode(tried))
         return None if problem is None else f"the page was tried apart: {problem}"
+
+    async def close(self) -> None:
+        """End the processes that wait for more."""
+        await self._apart.close()
 
 
 def _read(tried: Tried) -> None:
@@ -71,9 +86,9 @@ def _read(tried: Tried) -> None:
     simhash(shingles(Content.of(result, tried.settings).text()))
 
 
-def main() -> int:
-    """Read what stands on the standard input, and come through or not."""
-    tried = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Tried)
+def _try(given: bytes) -> int:
+    """Come through or not; the exit code of the process that tries."""
+    tried = msgspec.msgpack.decode(given, type=Tried)
     limit(tried.seconds, tried.memory)
     try:
         _read(tried)
@@ -85,4 +100,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    serve(_try)
