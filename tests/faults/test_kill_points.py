@@ -123,6 +123,8 @@ def settings_for(web: ToyWeb) -> dict[str, Any]:
         "contact": "tests@crawlspace.test",
         "host.delay": 0,
         "retry.wait": 0.1,
+        # It invents a path each time, which no other run of the crawl has asked for.
+        "content.probe_after": 0,
         "network.resolve": dict(web.resolve),
         "network.allow": ["127.0.0.1"],
         "identity.hosts": [dict(rule) for rule in web.truth.own_folds],

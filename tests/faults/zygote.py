@@ -40,7 +40,7 @@ FILE_BYTES = 40_000
 STATEMENTS = {
     "expire.mid": "UPDATE queue SET suspect",
     "links.offered.partial": "INSERT INTO queue",
-    "links.offered": "SELECT token, released FROM host",
+    "links.offered": "SELECT token, released, pace_group FROM host",
     "outcome.mid": "INSERT INTO outcome",
     "commit.mid": "COMMIT",
     "checkpoint": "COMMIT",

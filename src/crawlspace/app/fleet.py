@@ -22,13 +22,13 @@ import msgspec
 
 from crawlspace import events
 from crawlspace.app.compose import OpenCrawl
+from crawlspace.app.judged import judge_again_if_grown, several_judge
 from crawlspace.app.reports import LONGEST_LINE, STOP, Ended, Failed, Happened, Job, Report, line, read_report
 from crawlspace.app.store import note_members, open_member
 from crawlspace.engine.control import Controller
 from crawlspace.engine.crawl import Crawl
 from crawlspace.errors import CrawlspaceError, UsageError
 from crawlspace.events import Ending
-from crawlspace.policy.commands import Rejudge, encode
 from crawlspace.settings import Settings
 from crawlspace.states import UrlState
 
@@ -117,6 +117,7 @@ class Fleet:
     async def run(self) -> Ending:
         """Crawl until nothing is left, a budget is used up, or `stop` is called."""
         note_members(self._crawl.directory, self._workers)
+        await several_judge(self._crawl.frontier)
         controller = self._crawl.controller()
         controls = asyncio.create_task(controller.run(), name="control")
         controls.add_done_callback(self._part_ended)
@@ -148,7 +149,7 @@ class Fleet:
         """Until they had heard that the scope has grown, the others refused what one of them now lets in."""
         if self._scope_has_grown:
             self._scope_has_grown = False
-            await self._crawl.frontier.ask([encode(Rejudge("the scope has grown"))])
+            await judge_again_if_grown(self._crawl.frontier)
 
     def _goes_on(self, endings: list[Ending]) -> bool:
         return not self._stop.is_set() and set(endings) <= {Ending.FINISHED}

@@ -8,16 +8,20 @@ from __future__ import annotations
 import msgspec
 
 from crawlspace.app.store import Store
+from crawlspace.engine.intake import SCOPE
 from crawlspace.errors import StoreDamaged
 from crawlspace.policy.commands import Rejudge, encode
 from crawlspace.settings import Settings
 
 JUDGED = "judged_under"
 """The fact that holds those settings."""
+JUDGED_SCOPE = "judged_scope"
+"""The fact that holds the scope, as it had grown, under which several processes have judged."""
 
 
 async def judge_again_if_changed(frontier: Store, settings: Settings) -> None:
     """Ask for a new judgement when scope or a limit of queues and traps is not what it was at the last start."""
+    await judge_again_if_grown(frontier)
     now = _those_that_judge(settings)
     kept = (await frontier.notes()).get(JUDGED)
     if kept is not None:
@@ -28,6 +32,25 @@ async def judge_again_if_changed(frontier: Store, settings: Settings) -> None:
             return
         await frontier.ask([encode(Rejudge(f"changed: {', '.join(changed)}"))])
     await frontier.note({JUDGED: msgspec.json.encode(now).decode()})
+
+
+async def judge_again_if_grown(frontier: Store) -> None:
+    """Ask for a new judgement when the scope has grown since several processes began to judge under it.
+
+    Until the others had heard of it, they refused what it now lets in; those that were killed never heard.
+    """
+    notes = await frontier.notes()
+    before, now = notes.get(JUDGED_SCOPE), notes.get(SCOPE, "")
+    if before is not None and before != now:
+        await frontier.ask([encode(Rejudge("the scope has grown"))])
+        await frontier.note({JUDGED_SCOPE: now})
+
+
+async def several_judge(frontier: Store) -> None:
+    """Say that several processes judge from now on, under the scope as it is."""
+    notes = await frontier.notes()
+    if JUDGED_SCOPE not in notes:
+        await frontier.note({JUDGED_SCOPE: notes.get(SCOPE, "")})
 
 
 def _those_that_judge(settings: Settings) -> dict[str, object]:

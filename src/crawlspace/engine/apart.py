@@ -111,22 +111,23 @@ class Forking:
         """Do it once; waits while others of the kind are under way."""
         self._room = self._room or asyncio.Semaphore(AT_ONCE)
         async with self._room:
-            process = self._idle.pop() if self._idle else await _started(self._command, asyncio.subprocess.PIPE)
-            is_well = False
-            try:
-                async with asyncio.timeout(self._seconds):
-                    code = await _asked(process, given)
-                    is_well = code is not None
-                    if code is None:
-                        code = await process.wait() or _SILENT
-            except TimeoutError:
-                return Came(f"it took longer than {self._seconds:g} s")
-            finally:
-                if is_well:
-                    self._idle.append(process)
-                else:
-                    await _end(process)
-            return Came(_told(code))
+            return await self._run(given)
+
+    async def _run(self, given: bytes) -> Came:
+        process = self._idle.pop() if self._idle else await _started(self._command, asyncio.subprocess.PIPE)
+        code = None
+        try:
+            async with asyncio.timeout(self._seconds):
+                code = await _asked(process, given)
+                ended = code if code is not None else await process.wait() or _SILENT
+        except TimeoutError:
+            return Came(f"it took longer than {self._seconds:g} s")
+        finally:
+            if code is not None:
+                self._idle.append(process)
+            else:
+                await _end(process)
+        return Came(_told(ended))
 
     async def close(self) -> None:
         """End what is kept for the next piece."""
