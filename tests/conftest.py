@@ -13,6 +13,16 @@ settings.register_profile("thorough", settings.get_profile("plain"), max_example
 settings.load_profile("plain")
 
 
+UNCOVERED = ("tests/sim/", "tests/e2e/", "tests/learn/test_toyweb_learning", "tests/rekey/test_kill")
+"""Whole crawls: to trace their lines takes three times as long, and what they reach others reach too."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(UNCOVERED):
+            item.add_marker(pytest.mark.no_cover)
+
+
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
