@@ -16,7 +16,7 @@ PLAN = Plan(load(None, {}, values={"contact": "t@crawlspace.test"}))
 
 
 def test_a_scope_that_grew_while_several_judged_is_judged_again_once(tmp_path: Path) -> None:
-    """The crawl was killed before the others had heard of it. Where one process alone judged, nothing is to be done."""
+    """It was killed before the others had heard. Where one process alone judged, nothing is to be done."""
     assert asyncio.run(asked_after_growth(CrawlDirectory(tmp_path / "several"), several=True)) == [0, 1, 1]
     assert asyncio.run(asked_after_growth(CrawlDirectory(tmp_path / "one"), several=False)) == [0, 0, 0]
 

@@ -320,7 +320,7 @@ def test_a_seed_gives_the_same_texts_again() -> None:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_bent_urls_blown_up_to_100_kb_cost_less_than_ten_milliseconds(name: str) -> None:
-    """Taken or refused. One of some tries must hold: the machine may be busy, and what measures the tests slows them."""
+    """Taken or refused. One of some tries must hold: the machine may be busy, and coverage slows it."""
     fuzzer = Fuzzer(seed=43)
     for _ in range(60):
         piece = fuzzer.text() or "x"
