@@ -10,6 +10,7 @@ from enum import StrEnum, unique
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from crawlspace.types import Pointer
 
@@ -90,6 +91,26 @@ class FetchRequest(Struct, frozen=True):
     """Of a successful answer whose type is not wanted (`fetch.types`) the head alone is read."""
 
 
+class Rendered(Struct, frozen=True):
+    """What a browser made of an answer: the document as it stood once the page's scripts had run."""
+
+    html: bytes
+    """The document as text again, in UTF-8."""
+    at: int
+    """When it was taken."""
+    why: str = ""
+    """Why the page was given to a browser, in words; empty when read from an archive, whose facts have it."""
+    requests: int = 0
+    """Requests that the page itself made meanwhile."""
+    refused: int = 0
+    """Those of them that were not let through."""
+    size: int = 0
+    """Bytes that went over its connections, both ways."""
+    truncated: bool = False
+    """The document is cut at `browser.max_document`."""
+
+
+RENDERED_TYPE = b"text/html; charset=utf-8"
 _NO_HEADERS = Headers()
 
 
@@ -121,6 +142,14 @@ class FetchResult(Struct, frozen=True):
     truncated: Truncated | None = None
     address: str = ""
     """IP address really connected to, with port."""
+    rendered: Rendered | None = None
+    """Set where a browser made `body`; heads and payload stay what came on the wire."""
+
+    def showing(self, rendered: Rendered) -> FetchResult:
+        """The same answer, to be read as a browser has rendered it."""
+        kept = (pair for pair in self.headers.raw if pair[0].lower() != b"content-type")
+        headers = Headers((*kept, (b"Content-Type", RENDERED_TYPE)))
+        return replace(self, headers=headers, body=rendered.html, rendered=rendered)
 
     @property
     def wire_size(self) -> int:
@@ -201,6 +230,8 @@ class Facts(Struct, frozen=True, omit_defaults=True):
     title: str = ""
     noindex: bool = False
     nofollow: bool = False
+    rendered: str | None = None
+    """Why a browser rendered it, in words; None where none did."""
     base: str | None = None
     """What links are relative to."""
     links: tuple[Outlink, ...] = ()
@@ -232,5 +263,7 @@ class Capture:
     method: str = "GET"
     refers_to: Reference | None = None
     """For status 304 the capture that is still right; else one with the same payload, which is not kept twice."""
+    rendered: Rendered | None = None
+    """What a browser made of it, which is what was read of the page."""
     facts: Facts | None = None
     """What was made of it; goes into the archive, and is not read back with the bytes."""

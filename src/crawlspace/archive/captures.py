@@ -20,12 +20,14 @@ import msgspec
 
 from crawlspace.archive.record import BrokenRecord, Record, date_of, date_text, encode, moment, record_id, sha1_name
 from crawlspace.errors import Bug
-from crawlspace.exchange import Capture, Facts, Reference, Truncated
+from crawlspace.exchange import RENDERED_TYPE, Capture, Facts, Reference, Rendered, Truncated
 from crawlspace.types import Pointer
 
-RESPONSE, REVISIT, REQUEST, METADATA = "response", "revisit", "request", "metadata"
+RESPONSE, REVISIT, REQUEST, METADATA, CONVERSION = "response", "revisit", "request", "metadata", "conversion"
 CAPTURES = frozenset({RESPONSE, REVISIT})
 """Types of record that are a capture."""
+RENDERED = "Crawlspace-Rendered"
+"""Field of a response behind whose records a browser's rendering of it lies."""
 FACTS_TYPE = "application/vnd.crawlspace.facts+json;version=1"
 
 _PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
@@ -82,6 +84,8 @@ def response_record(capture: Capture, place: Place) -> Written:
         fields.append(("WARC-IP-Address", address))
     if capture.truncated:
         fields.append(("WARC-Truncated", capture.truncated.value))
+    if capture.rendered:
+        fields.append((RENDERED, "yes"))
     fields.append(("WARC-Block-Digest", digest))
     payload_digest = sha1_name(capture.payload)
     if _ends_plainly(head) and not is_not_modified(capture):
@@ -112,6 +116,18 @@ def metadata_record(capture: Capture, place: Place, response: str) -> bytes:
     return encode(fields, block)
 
 
+def conversion_record(capture: Capture, rendered: Rendered, place: Place, response: str) -> bytes:
+    """What a browser made of a response (WARC 1.1, section 6.8); `response` is the id of that record."""
+    digest = sha1_name(rendered.html)
+    fields = _common(CONVERSION, place.id(CONVERSION, rendered.at, digest), capture, place, rendered.at)
+    fields.append(("WARC-Refers-To", response))
+    if rendered.truncated:
+        fields.append(("WARC-Truncated", Truncated.LENGTH.value))
+    fields.append(("WARC-Block-Digest", digest))
+    fields.append(("Content-Type", RENDERED_TYPE.decode()))
+    return encode(fields, rendered.html)
+
+
 def warcinfo_record(place: Place, at: int, facts: Sequence[tuple[str, str]]) -> tuple[bytes, str]:
     """The record at the head of a file, and its id."""
     block = "".join(f"{name}: {_one_line(value)}\r\n" for name, value in facts).encode("utf-8", "replace")
@@ -137,6 +153,24 @@ def belongs(record: Record, response: Record) -> bool:
     """Whether a record says that it is of the same event as the response."""
     name = response.fields.get("warc-record-id")
     return name is not None and record.fields.get("warc-concurrent-to") == name
+
+
+def is_rendered(response: Record) -> bool:
+    """Whether a browser's rendering lies behind the response."""
+    return RENDERED.lower() in response.fields
+
+
+def is_conversion_of(record: Record, response: Record) -> bool:
+    """Whether it is the browser's rendering of this response."""
+    named = record.fields.get("warc-refers-to")
+    return record.kind == CONVERSION and named is not None and named == response.fields.get("warc-record-id")
+
+
+def rendered_of(conversion: Record | None) -> Rendered | None:
+    """What a browser made of a response; None where there is no such record."""
+    if conversion is None:
+        return None
+    return Rendered(conversion.block, date_of(conversion), truncated="warc-truncated" in conversion.fields)
 
 
 def facts_of(metadata: Record | None) -> Facts | None:
@@ -180,7 +214,7 @@ def with_payload(capture: Capture, response: Record, payload: bytes) -> Capture:
     return replace(capture, payload=payload)
 
 
-def capture_of(response: Record, request: Record | None) -> Capture:
+def capture_of(response: Record, request: Record | None, conversion: Record | None = None) -> Capture:
     """The capture that these records hold; without a request its fields are empty and the method is GET.
 
     Raises `BrokenRecord` when the response's fields make no capture.
@@ -204,14 +238,15 @@ def capture_of(response: Record, request: Record | None) -> Capture:
         address=response.fields.get("warc-ip-address", ""),
         method=request_head.partition(b" ")[0].decode("latin-1") if request_head else "GET",
         refers_to=reference_of(response),
+        rendered=rendered_of(conversion),
     )
 
 
-def _common(kind: str, name: str, capture: Capture, place: Place) -> list[tuple[str, str]]:
+def _common(kind: str, name: str, capture: Capture, place: Place, at: int | None = None) -> list[tuple[str, str]]:
     return [
         ("WARC-Type", kind),
         ("WARC-Record-ID", name),
-        ("WARC-Date", date_text(capture.at)),
+        ("WARC-Date", date_text(capture.at if at is None else at)),
         ("WARC-Target-URI", capture.url),
         ("WARC-Warcinfo-ID", place.warcinfo),
     ]

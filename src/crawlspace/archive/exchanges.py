@@ -33,6 +33,8 @@ class Exchange(NamedTuple):
     raw: bytes
     """The gzip members of all; byte for byte the archive's own where it has such and the response is whole."""
     metadata: Record | None = None
+    conversion: Record | None = None
+    """What a browser made of the response."""
 
 
 class Exchanges:
@@ -49,8 +51,8 @@ class Exchanges:
         stored = self._reader.stored(pointer)
         if lacks_payload(stored.response):
             stored = stored._replace(response=self._whole(stored))
-            return Exchange(stored.response, stored.request, _packed(stored), stored.metadata)
-        return Exchange(stored.response, stored.request, self._raw(stored), stored.metadata)
+            return _exchange(stored, _packed(stored))
+        return _exchange(stored, self._raw(stored))
 
     def head(self, file: str) -> bytes:
         """The record at the head of a file, which says who made it, as a gzip member; empty if it is none such."""
@@ -78,7 +80,7 @@ class Exchanges:
             if self._disk.read(path, offset, 2) != _GZIP:
                 return _packed(stored)
             found = members(partial(self._disk.read, path), offset + length, self._size(file), self._cap)
-            for _ in range((stored.request is not None) + (stored.metadata is not None)):
+            for _ in _behind(stored):
                 length += next(found).length
             return self._disk.read(path, offset, length)
         except OSError as error:
@@ -97,8 +99,16 @@ class Exchanges:
 
 
 def _packed(stored: Stored) -> bytes:
-    records = (stored.response, stored.request, stored.metadata)
-    return b"".join(deflate(_encoded(record), _LEVEL) for record in records if record is not None)
+    return b"".join(deflate(_encoded(record), _LEVEL) for record in (stored.response, *_behind(stored)))
+
+
+def _exchange(stored: Stored, raw: bytes) -> Exchange:
+    return Exchange(stored.response, stored.request, raw, stored.metadata, stored.conversion)
+
+
+def _behind(stored: Stored) -> list[Record]:
+    """The records that follow the response, in the order in which they are written."""
+    return [each for each in (stored.request, stored.metadata, stored.conversion) if each is not None]
 
 
 def _encoded(record: Record) -> bytes:

@@ -11,7 +11,15 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from crawlspace.archive.captures import CAPTURES, capture_of, facts_of, lacks_payload, reference_of, with_payload
+from crawlspace.archive.captures import (
+    CAPTURES,
+    capture_of,
+    facts_of,
+    is_rendered,
+    lacks_payload,
+    reference_of,
+    with_payload,
+)
 from crawlspace.archive.disk import FILE_NAME, Disk, Unreachable
 from crawlspace.archive.joins import Joins
 from crawlspace.archive.members import BrokenMember, Member, Read, members
@@ -41,7 +49,7 @@ class Reader:
         """The capture at `pointer` without its request: not a byte behind it is read, which takes half the time."""
         try:
             found = _capture_at(pointer, next(self._from(pointer, alone=True), None))
-            return self.capture(Stored(pointer, found))
+            return self.capture(self.stored(pointer) if is_rendered(found) else Stored(pointer, found))
         except (BrokenMember, BrokenRecord) as error:
             raise _unreadable(pointer, error) from None
         except OSError as error:
@@ -64,7 +72,9 @@ class Reader:
     def capture(self, stored: Stored) -> Capture:
         """What these records hold, with the payload that a revisit takes from another capture."""
         try:
-            capture = capture_of(stored.response, stored.request)
+            capture = capture_of(stored.response, stored.request, stored.conversion)
+            if capture.rendered is None and is_rendered(stored.response):
+                raise BrokenRecord("what a browser made of it is not there")
             if lacks_payload(stored.response):
                 return with_payload(capture, stored.response, self._payload_of(stored.response))
             return capture
@@ -185,7 +195,7 @@ def _with_the_next(stored: Stored, following: Iterator[Member]) -> Stored:
             if joined is None:
                 break
             stored = joined
-            if stored.request is not None and stored.metadata is not None:
+            if stored.is_whole:
                 break
     except (BrokenMember, BrokenRecord):
         pass

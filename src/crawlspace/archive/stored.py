@@ -1,11 +1,11 @@
-"""Records of one event put together: a response or revisit, its request, and what was made of it. Pure."""
+"""Records of one event put together: a response, its request, and what was made of it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from crawlspace.archive.captures import CAPTURES, METADATA, belongs, is_request_of
+from crawlspace.archive.captures import CAPTURES, METADATA, belongs, is_conversion_of, is_rendered, is_request_of
 from crawlspace.archive.record import Record
 from crawlspace.types import Pointer
 
@@ -17,6 +17,14 @@ class Stored(NamedTuple):
     response: Record
     request: Record | None = None
     metadata: Record | None = None
+    conversion: Record | None = None
+    """What a browser made of it."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no more of its records can follow."""
+        seen = self.conversion is not None or not is_rendered(self.response)
+        return seen and self.request is not None and self.metadata is not None
 
 
 def gather(records: Iterable[tuple[Pointer, Record]]) -> Iterator[Stored]:
@@ -45,4 +53,6 @@ def joined_to(held: Stored, record: Record) -> Stored | None:
         return held._replace(request=record)
     if held.metadata is None and record.kind == METADATA and belongs(record, held.response):
         return held._replace(metadata=record)
+    if held.conversion is None and is_conversion_of(record, held.response):
+        return held._replace(conversion=record)
     return None

@@ -19,7 +19,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from crawlspace.archive.captures import Place, metadata_record, request_record, response_record, warcinfo_record
+from crawlspace.archive.captures import (
+    Place,
+    conversion_record,
+    metadata_record,
+    request_record,
+    response_record,
+    warcinfo_record,
+)
 from crawlspace.archive.disk import Disk, RealDisk, Unreachable
 from crawlspace.archive.joins import Joins
 from crawlspace.archive.objects import ObjectDisk
@@ -191,7 +198,9 @@ class WarcArchive:
 
     def _require_size(self, capture: Capture) -> None:
         largest = max(
-            len(capture.response_head) + len(capture.payload), len(capture.request_head) + len(capture.request_body)
+            len(capture.response_head) + len(capture.payload),
+            len(capture.request_head) + len(capture.request_body),
+            len(capture.rendered.html) if capture.rendered else 0,
         )
         if largest > self._settings.max_record:
             raise ConfigError(
@@ -255,6 +264,9 @@ class WarcArchive:
         if capture.facts is not None and self._settings.metadata:
             place = Place(segment.name, segment.end, segment.warcinfo)
             segment.add(packer.pack(metadata_record(capture, place, response.id)))
+        if capture.rendered is not None:
+            place = Place(segment.name, segment.end, segment.warcinfo)
+            segment.add(packer.pack(conversion_record(capture, capture.rendered, place, response.id)))
         pointer = Pointer(segment.name, offset, len(member))
         if self._table is not None:
             self._table.begin()

@@ -67,6 +67,7 @@ def facts_of(known: Known) -> Facts:
         title=_storable(page.title[:TITLE_LIMIT]) if page else "",
         noindex=page.noindex if page else False,
         nofollow=page.nofollow if page else False,
+        rendered=result.rendered.why if result.rendered else None,
         base=page.base_url if page else None,
         links=_outlinks(page) if page else (),
     )

@@ -314,6 +314,7 @@ def capture_of(result: FetchResult) -> Capture:
         truncated=result.truncated,
         address=result.address,
         method=method or "GET",
+        rendered=result.rendered,
     )
 
 

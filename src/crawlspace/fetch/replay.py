@@ -1,4 +1,7 @@
-"""A capture read again: the bytes that came from the network once, through the reader that read them then."""
+"""A capture read again: the bytes that came from the network once, through the reader that read them then.
+
+What a browser had rendered reads as it was rendered.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ def result_of(capture: Capture, limits: FetchSettings) -> FetchResult:
     # In two pieces, since joining them would copy the whole.
     if not reader.feed(capture.response_head) and not reader.feed(capture.payload):
         reader.lost(clean=True)
-    return FetchResult(
+    result = FetchResult(
         url=capture.url,
         started_at=capture.at,
         error=reader.error,
@@ -28,3 +31,4 @@ def result_of(capture: Capture, limits: FetchSettings) -> FetchResult:
         truncated=capture.truncated or reader.truncated,
         address=capture.address,
     )
+    return result if capture.rendered is None else result.showing(capture.rendered)

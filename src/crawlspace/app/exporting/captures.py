@@ -116,7 +116,7 @@ class Captures:
             if exchange is None or pointer is None:
                 continue
             try:
-                read = self.sources.read(capture_of(exchange.response, exchange.request))
+                read = self.sources.read(capture_of(exchange.response, exchange.request, exchange.conversion))
                 record = metadata(exchange.response, read, pointer, warcinfo)
             except Exception as error:  # whatever a page does to its reader, the others are exported
                 self._lost(story, error)
@@ -161,13 +161,13 @@ class Captures:
 
     def _title(self, exchange: Exchange) -> str:
         try:
-            return self.sources.read(capture_of(exchange.response, exchange.request)).page.title
+            return self.sources.read(capture_of(exchange.response, exchange.request, exchange.conversion)).page.title
         except Exception:  # a page that cannot be read has no title; its bytes are exported all the same
             return ""
 
     def _conversion(self, story: Story, exchange: Exchange, warcinfo: str) -> bytes | None:
         try:
-            read = self.sources.read(capture_of(exchange.response, exchange.request))
+            read = self.sources.read(capture_of(exchange.response, exchange.request, exchange.conversion))
             if not 200 <= read.result.status < 300:
                 return None
             text = text_of(read)
