@@ -88,26 +88,32 @@ class Ending(NamedTuple):
 
 def waiting(claim: Claim, hid: int, number: int, now: int) -> Waiting:
     """The first row of a URL that was just claimed."""
+    # By position: this is done for each link of a crawl.
     return Waiting(
-        hid=hid,
-        front_class=claim.front_class,
-        id=number,
-        tail=claim.address.key[HOST_BYTES:],
-        url=claim.address.fetch_url,
-        depth=claim.depth,
-        hops=claim.hops,
-        attempts=0,
-        parent=claim.parent,
-        relation=_relation_column(claim.relation),
-        found_at=now,
-        suspect=0,
-        label=claim.label,
-        meta=claim.meta,
-        request=None if claim.request is None else _encode_request(claim.request),
-        history=None,
-        generation=0,
-        settled=None,
+        hid,
+        claim.front_class,
+        number,
+        claim.address.key[HOST_BYTES:],
+        claim.address.fetch_url,
+        claim.depth,
+        claim.hops,
+        0,
+        claim.parent,
+        _relation_column(claim.relation),
+        now,
+        0,
+        claim.label,
+        claim.meta,
+        None if claim.request is None else _encode_request(claim.request),
+        None,
+        0,
+        None,
     )
+
+
+def is_link(row: Waiting) -> bool:
+    """Whether a row that `waiting` made is that of an ordinary link: its optional columns are empty."""
+    return row.relation is None and row.label is None and row.meta is None and row.request is None
 
 
 def bettered(row: Waiting, claim: Claim) -> Waiting | None:

@@ -24,6 +24,7 @@ class Book:
         self._settings = settings
         self._totals: dict[str, int] = {}
         self._hosts: dict[int, HostDelta] = {}
+        self._grown: dict[int, int] = {}
 
     def host(self, hid: int) -> HostDelta:
         """The counters of this host, to be moved."""
@@ -31,6 +32,10 @@ class Book:
         if delta is None:
             delta = self._hosts[hid] = HostDelta()
         return delta
+
+    def grow(self, hid: int) -> None:
+        """A URL joins the queue of a met host in which one of as good a class waits: only numbers change."""
+        self._grown[hid] = self._grown.get(hid, 0) + 1
 
     def add(self, name: str, n: int) -> None:
         """Move a total."""
@@ -49,18 +54,31 @@ class Book:
 
     def write_host(self, hid: int) -> None:
         """Write what one host has moved so far, for those who read its row next."""
+        self._count_grown(hid)
         delta = self._hosts.pop(hid, None)
         if delta is not None:
             self._connection.execute(_SQL["host_delta"], self._parameters(hid, delta))
 
     def write(self) -> None:
         """Write everything."""
+        for hid in self._grown.keys() & self._hosts.keys():
+            self._count_grown(hid)
+        self._connection.executemany(_SQL["host_grows"], [(n, n, hid) for hid, n in self._grown.items()])
         self._connection.executemany(
             _SQL["host_delta"], [self._parameters(hid, delta) for hid, delta in self._hosts.items()]
         )
         self._connection.executemany(_SQL["tally_delta"], [(n, name) for name, n in self._totals.items() if n])
+        self._grown.clear()
         self._hosts.clear()
         self._totals.clear()
+
+    def _count_grown(self, hid: int) -> None:
+        """Let what a host has only grown by be written with the rest."""
+        grown = self._grown.pop(hid, 0)
+        if grown:
+            delta = self.host(hid)
+            delta.queued += grown
+            delta.discovered += grown
 
     def _parameters(self, hid: int, delta: HostDelta) -> dict[str, int | None]:
         return {

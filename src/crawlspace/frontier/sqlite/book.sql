@@ -19,6 +19,10 @@ UPDATE host SET
     AND coalesce(fetched + :fetched < CASE max(seed, :seed) WHEN 1 THEN :seed_pages ELSE :pages END, 1)
 WHERE hid = :hid;
 
+-- name: host_grows
+-- So many URLs more join the queue of a host for which nothing else changes.
+UPDATE host SET n_queued = n_queued + ?, discovered = discovered + ? WHERE hid = ?;
+
 -- name: tally_delta
 -- Move a total.
 UPDATE tally SET n = n + ? WHERE name = ?;

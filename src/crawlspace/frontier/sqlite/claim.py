@@ -42,6 +42,8 @@ class _Host:
     blocked: bool
     crowded: bool = False
     """Too many hosts have its address."""
+    front_class: int | None = None
+    """That of the best URL in its queue; None while there is none."""
 
 
 @dataclass(slots=True)
@@ -117,11 +119,14 @@ class Claiming:
     def _read_hosts(self, hosts: set[int]) -> None:
         for chunk in _chunks(sorted(hosts)):
             for hid, *row in self._connection.execute(listed(_SQL["hosts"], len(chunk)), chunk):
-                self._hosts[hid] = _Host(bool(row[0]), bool(row[1]), row[2], row[3], bool(row[4]), bool(row[5]))
+                seed, met, waits, token, blocked, crowded, front_class = row
+                host = _Host(bool(seed), bool(met), waits, token, bool(blocked), bool(crowded), front_class)
+                self._hosts[hid] = host
 
     def _one(self, claim: Claim, number: int | None) -> Claimed:
-        if claim.seed_host:
-            self._host(claim).seed = True
+        if claim.seed_host and not (host := self._host(claim)).seed:
+            host.seed = True
+            self._book.host(host_id(claim.address.key)).seed = 1
         if number is not None:
             if claim.refusal is None:
                 self._repeat(claim, number)
@@ -192,6 +197,10 @@ class Claiming:
 
     def _joins(self, claim: Claim, host: _Host, row: Waiting) -> None:
         host.waiting += 1
+        if host.met and host.front_class is not None and host.front_class <= row.front_class:
+            self._book.grow(row.hid)
+            return
+        host.front_class = row.front_class
         delta = self._book.host(row.hid)
         delta.join(row.front_class)
         delta.discovered += 1
@@ -299,28 +308,21 @@ class Claiming:
             self._urls.give(URLS, self._last)
             keys = [*self._fresh, *self._refused]
             self._connection.executemany(_SQL["remember"], sorted(zip(keys, (row.id for row in rows), strict=True)))
-            self._urls.enqueue_all(sorted(self._fresh.values(), key=_place_in_queue))
+            self._urls.enqueue_new(sorted(self._fresh.values()))
             self._urls.end_all([(row, self._refusal(reason)) for row, reason in self._refused.values()])
         self._connection.executemany(
             _SQL["write_refusals"], [(*key, n.kept, n.beyond) for key, n in self._refusals.items()]
         )
         self._crowds.write()
-        for hid, host in self._hosts.items():
-            if host.seed:
-                self._book.host(hid).seed = 1
 
     def _refusal(self, reason: Reason) -> Ending:
         return Ending(state=int(UrlState.SKIPPED), at=self._now, reason=reason.value)
 
 
-def _place_in_queue(row: Waiting) -> tuple[int, int, int]:
-    return row.hid, row.front_class, row.id
-
-
-def _chunks(values: Sequence[V], width: int = 1) -> Iterator[list[V | None]]:
-    """The values, `width` of them a row, in lists of few lengths; None, which equals nothing, fills the last."""
+def _chunks(values: Sequence[V], width: int = 1) -> Iterator[list[V]]:
+    """The values, `width` of them a row, in lists of few lengths; the last row again and again fills the last one."""
     whole = width * _LENGTHS[-1]
     for start in range(0, len(values), whole):
-        chunk: list[V | None] = [*values[start : start + whole]]
+        chunk = [*values[start : start + whole]]
         length = next(width * length for length in _LENGTHS if width * length >= len(chunk))
-        yield chunk + [None] * (length - len(chunk))
+        yield chunk + chunk[-width:] * ((length - len(chunk)) // width)

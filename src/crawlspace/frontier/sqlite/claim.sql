@@ -7,8 +7,11 @@ SELECT fp, id FROM seen WHERE fp IN (?*);
 INSERT INTO seen (fp, id) VALUES (?, ?);
 
 -- name: hosts
--- What claims must know of their hosts.
-SELECT hid, seed, met, n_queued + n_delayed, token, held = 'blocked', parked = 'address_hosts' FROM host WHERE hid IN (?*);
+-- What claims must know of their hosts. The class is that of the best URL in the queue.
+SELECT
+  hid, seed, met, n_queued + n_delayed, token, held = 'blocked', parked = 'address_hosts',
+  CASE WHEN n_queued > 0 THEN class END
+FROM host WHERE hid IN (?*);
 
 -- name: add_host
 -- A host that is named for the first time.

@@ -100,11 +100,18 @@ class Contents:
 
     def trodden(self, claims: Sequence[Claim]) -> Sequence[Claim]:
         """The claims, those of traps put last or refused."""
-        return trodden(claims, self._treads(led(claims)), self._settings)
+        # Most crawls meet no trap: one look then spares looking at each claim.
+        return trodden(claims, self._treads(led(claims)), self._settings) if self._is_any_trodden() else claims
 
     def warned(self, leases: Sequence[Lease]) -> list[Lease]:
         """The leases, each with the traps of its host."""
+        if not self._is_any_trodden():
+            return list(leases)
         return warned(leases, self._treads(sorted({lease.host.hid for lease in leases})), self._settings)
+
+    def _is_any_trodden(self) -> bool:
+        least = least_run(self._settings)
+        return least > 0 and self._connection.execute(_SQL["any_run"], (least,)).fetchone() is not None
 
     def _treads(self, hosts: Sequence[int]) -> Treads:
         least = least_run(self._settings)

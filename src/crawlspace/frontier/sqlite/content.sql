@@ -63,6 +63,10 @@ UPDATE content_total SET n = n + ? WHERE name = ?;
 -- Shapes of these hosts whose pages say nothing new any more. The number is the shortest run that matters.
 SELECT hid, shape, run FROM shape INDEXED BY shape_run WHERE hid IN (?*) AND run > 0 AND run >= ?;
 
+-- name: any_run
+-- Whether any shape has a run as long as this.
+SELECT 1 FROM shape INDEXED BY shape_longest WHERE run > 0 AND run >= ? LIMIT 1;
+
 -- name: done_before
 -- Which of these pages are done, and how deep.
 SELECT id, depth FROM outcome WHERE id IN (?*) AND state = 3;

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from crawlspace.frontier.bounds import NO_TOKEN
-from crawlspace.frontier.rows import Ending, Waiting, outcome
+from crawlspace.frontier.rows import Ending, Waiting, is_link, outcome
 from crawlspace.frontier.sql import statements
 from crawlspace.states import UrlState
 
@@ -60,8 +60,12 @@ class Urls:
     def enqueue(self, row: Waiting) -> None:
         self._connection.execute(_SQL["enqueue"], row)
 
-    def enqueue_all(self, rows: list[Waiting]) -> None:
-        self._connection.executemany(_SQL["enqueue"], rows)
+    def enqueue_new(self, rows: list[Waiting]) -> None:
+        """Queue URLs that were just claimed, in the order of the queue."""
+        links = [(*row[:7], row.parent, row.found_at) for row in rows if is_link(row)]
+        self._connection.executemany(_SQL["enqueue_link"], links)
+        if len(links) < len(rows):
+            self._connection.executemany(_SQL["enqueue"], [tuple(row) for row in rows if not is_link(row)])
 
     def delay(self, row: Waiting, due_at: int) -> None:
         self._connection.execute(_SQL["delay"], (*row, due_at))

@@ -12,6 +12,11 @@ INSERT INTO queue (
   generation, settled
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: enqueue_link
+-- A link joins its host's queue for the first time, with nothing else to say: NULLs that are written out cost far more.
+INSERT INTO queue (hid, class, id, tail, url, depth, hops, attempts, parent, found_at, suspect, generation)
+VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0, 0);
+
 -- name: take
 -- A URL leaves its host's queue, unless this lease sent it back there already.
 DELETE FROM queue WHERE hid = ? AND class = ? AND id = ? AND settled IS NOT ? RETURNING
