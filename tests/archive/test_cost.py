@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import time
 from collections.abc import Callable
-from hashlib import sha1
+from hashlib import sha1, sha256
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,10 @@ from crawlspace.exchange import Capture, Facts, Outlink
 MakeCapture = Callable[..., Capture]
 MakeArchive = Callable[..., WarcArchive]
 
-ROUNDS = 9
-PAGES = 40
-MOST = 4.0
-"""Two digests and the compression of the page are 1. Measured 1.7 with request and facts, 2.5 while coverage is."""
+ROUNDS = 12
+PAGES = 30
+MOST = 2.0
+"""A record made by hand, three digests and one compression of the page, is 1. Measured 1.4 with request and facts."""
 
 
 @pytest.fixture
@@ -39,33 +40,35 @@ def page(capture: MakeCapture) -> Capture:
     return capture(payload=body, facts=Facts(id=1, canonical="http://a.test/", base="http://a.test/", links=links))
 
 
-def test_a_usual_page_costs_little_more_than_its_digests_and_its_compression(
-    archive: MakeArchive, page: Capture
-) -> None:
+@pytest.mark.no_cover
+def test_a_usual_page_costs_little_more_than_a_record_made_by_hand(archive: MakeArchive, page: Capture) -> None:
+    """In turns, the least of each: load moves both alike. What `fsync` takes is no CPU, and is in neither."""
     kept = archive()
 
     async def written() -> float:
         started = time.process_time()
         for _ in range(PAGES):
+            sha256(page.payload).digest()
             await kept.append(page)
         return time.process_time() - started
 
-    def least() -> float:
+    def by_hand() -> float:
         block = page.response_head + page.payload
         started = time.process_time()
         for _ in range(PAGES):
-            sha1(block, usedforsecurity=False)
-            sha1(page.payload, usedforsecurity=False)
+            sha256(page.payload).digest()
+            sha1(block, usedforsecurity=False).digest()
+            sha1(page.payload, usedforsecurity=False).digest()
             deflate(block, 1)
         return time.process_time() - started
 
     async def run() -> float:
-        ratios = []
+        ours = bare = math.inf
         for _ in range(ROUNDS):
-            ratios.append(await written() / least())
+            ours, bare = min(ours, await written()), min(bare, by_hand())
             await kept.flush()
         await kept.close()
-        return min(ratios)
+        return ours / bare
 
     assert asyncio.run(run()) < MOST
 

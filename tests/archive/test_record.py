@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from base64 import b32encode
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlspace.archive.record import BrokenRecord, Record, date_of, date_text, decode, encode, sha1_name
+from crawlspace.archive.record import BrokenRecord, Record, base32, date_of, date_text, decode, encode, sha1_name
 
 RECORD = b"WARC/1.1\r\nWARC-Type: response\r\nX: a\r\n  b\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n"
 
@@ -48,6 +49,12 @@ def test_a_record_that_contradicts_itself_is_refused(old: bytes, new: bytes, why
     assert old in RECORD
     with pytest.raises(BrokenRecord, match=why):
         decode(RECORD.replace(old, new))
+
+
+@given(st.binary(min_size=20, max_size=20))
+def test_digests_are_in_base_32_as_everybody_writes_it(digest: bytes) -> None:
+    """The same as the standard library's, which takes three times as long."""
+    assert base32(digest) == b32encode(digest).decode()
 
 
 @pytest.mark.parametrize("digest", ["sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5", "sha1:a9993e36", "sha256:x", "?"])

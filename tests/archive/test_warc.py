@@ -19,7 +19,7 @@ from warcio.checker import Checker
 from crawlspace.archive.disk import RealDisk
 from crawlspace.archive.warc import ArchiveSettings, WarcArchive
 from crawlspace.errors import Bug, ConfigError, CrawlspaceError, StoreError
-from crawlspace.exchange import Capture, Truncated
+from crawlspace.exchange import Capture, Facts, Truncated
 from crawlspace.testing.clock import ManualClock
 from crawlspace.types import Pointer
 
@@ -127,11 +127,11 @@ def test_the_fields_are_those_of_the_standard(archive: MakeArchive, capture: Mak
 def test_record_ids_are_all_different_and_are_uuids(
     archive: MakeArchive, capture: MakeCapture, directory: Path
 ) -> None:
-    """The same capture ten times over has twenty ids."""
-    store(archive(), [capture()] * 10)
+    """The same capture ten times over has thirty ids."""
+    store(archive(), [capture(facts=Facts(id=1))] * 10)
     (path,) = directory.iterdir()
     ids = [fields["WARC-Record-ID"] for fields in fields_of(path)]
-    assert len(set(ids)) == 21
+    assert len(set(ids)) == 31
     for name in ids:
         assert UUID(name.removeprefix("<urn:uuid:").removesuffix(">")).version == 8
 
@@ -247,12 +247,12 @@ def test_a_secret_in_a_request_is_not_written(
     archive: MakeArchive, capture: MakeCapture, directory: Path, line: bytes
 ) -> None:
     """The name of the header stays, and so does every other line."""
-    head = b"GET / HTTP/1.1\r\nHost: a\r\n" + line + b"\r\nAccept: */*\r\n\r\n"
-    kept = archive(settings=ArchiveSettings(redact_headers=("X-Api-Key",)))
+    head = b"GET / HTTP/1.1\r\nHost: a\r\n" + line + b"\r\nX-Other: kept\r\n\r\n"
+    kept = archive(settings=ArchiveSettings(redact_headers=("X-Api-Key", "X-")))
     (pointer,) = store(kept, [capture(request_head=head)])
     name = line.partition(b":")[0].rstrip()
     found = kept.open(pointer)
-    assert found.request_head == b"GET / HTTP/1.1\r\nHost: a\r\n" + name + b": [redacted]\r\nAccept: */*\r\n\r\n"
+    assert found.request_head == b"GET / HTTP/1.1\r\nHost: a\r\n" + name + b": [redacted]\r\nX-Other: kept\r\n\r\n"
     assert faults_found_by_warcio(directory) == 0
 
 

@@ -18,7 +18,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from crawlspace.archive.record import BrokenRecord, Record, date_of, date_text, encode, moment, record_id, sha1_name
+from crawlspace.archive.record import (
+    BrokenRecord,
+    Record,
+    date_of,
+    date_text,
+    encode,
+    lay_out,
+    moment,
+    plain,
+    record_ids,
+    sha1_name,
+)
 from crawlspace.errors import Bug
 from crawlspace.exchange import RENDERED_TYPE, Capture, Facts, Reference, Rendered, Truncated
 from crawlspace.types import Pointer
@@ -34,6 +45,7 @@ _PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
 SAME_PAYLOAD = _PROFILES + "identical-payload-digest"
 NOT_MODIFIED = _PROFILES + "server-not-modified"
 _FACTS = msgspec.json.Decoder(Facts)
+_ENCODER = msgspec.json.Encoder()
 _FILE = "WARC-Refers-To-Filename"
 _OFFSET = "WARC-Refers-To-File-Offset"
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -48,91 +60,84 @@ _ADDRESS = re.compile(
 
 
 class Place(NamedTuple):
-    """Where a record goes; makes its id."""
+    """Where a capture goes; makes the ids of its records."""
 
     file: str
     offset: int
     warcinfo: str
     """Id of the record at the head of the file."""
 
-    def id(self, kind: str, at: int, digest: str) -> str:
-        return record_id(kind, self.file, str(self.offset), str(at), digest)
-
 
 class Written(NamedTuple):
-    """A response's record."""
+    """The records of one capture, each as bytes."""
 
-    data: bytes
-    id: str
+    response: bytes
     payload_digest: str
+    behind: list[bytes]
+    """The records that follow it: request, facts, what a browser made of it; as far as they are there."""
 
 
-def response_record(capture: Capture, place: Place) -> Written:
-    """The record of a response, or a revisit's when the capture refers to another."""
+def records_of(capture: Capture, place: Place, *, metadata: bool = True) -> Written:
+    """The records of a capture whose response lies at `place`: a revisit's when it refers to another.
+
+    Of each page that is fetched, so the fields are written as text at once: of what they hold only the address comes
+    from outside, and is made one line.
+    """
     head = capture.response_head.lstrip(b"\r\n")
     if not head:
         raise Bug(f"a response without a head was to be archived: {capture.url}")
-    refers = capture.refers_to
-    block = head if refers else head + capture.payload
-    kind = REVISIT if refers else RESPONSE
-    digest = sha1_name(block)
-    name = place.id(kind, capture.at, digest)
-    fields = _common(kind, name, capture, place)
-    if refers:
-        fields += _reference(capture, refers)
+    payload = b"" if capture.refers_to else capture.payload
+    digest, payload_digest = sha1_name(head, payload), sha1_name(capture.payload)
+    target = f"WARC-Target-URI: {plain(capture.url)}\r\nWARC-Warcinfo-ID: {place.warcinfo}\r\n"
+    common = f"\r\nWARC-Date: {date_text(capture.at)}\r\n{target}"
+    name, asked, made, seen = record_ids(4, place.file, str(place.offset), str(capture.at), digest)
+    own = _response_fields(capture, head, payload_digest)
+    fields = f"{name}{common}{own}WARC-Block-Digest: {digest}\r\nContent-Type: application/http;msgtype=response"
+    response = lay_out(REVISIT if capture.refers_to else RESPONSE, fields, head, payload)
+    common += f"WARC-Concurrent-To: {name}\r\nWARC-Block-Digest: "
+    behind = []
+    if capture.request_head:
+        digest = sha1_name(capture.request_head, capture.request_body)
+        fields = f"{asked}{common}{digest}\r\nContent-Type: application/http;msgtype=request"
+        behind.append(lay_out(REQUEST, fields, capture.request_head, capture.request_body))
+    if metadata and capture.facts is not None:
+        block = _ENCODER.encode(capture.facts)
+        fields = f"{made}{common}{sha1_name(block)}\r\nContent-Type: {FACTS_TYPE}"
+        behind.append(lay_out(METADATA, fields, block))
+    if capture.rendered is not None:
+        behind.append(_conversion(capture.rendered, seen, target, name))
+    return Written(response, payload_digest, behind)
+
+
+def _response_fields(capture: Capture, head: bytes, payload_digest: str) -> str:
+    """The fields that only some responses have, each with the end of its line."""
+    own = _reference(capture, capture.refers_to) if capture.refers_to else ""
     if address := bare_address(capture.address):
-        fields.append(("WARC-IP-Address", address))
+        own += f"WARC-IP-Address: {address}\r\n"
     if capture.truncated:
-        fields.append(("WARC-Truncated", capture.truncated.value))
+        own += f"WARC-Truncated: {capture.truncated.value}\r\n"
     if capture.rendered:
-        fields.append((RENDERED, "yes"))
-    fields.append(("WARC-Block-Digest", digest))
-    payload_digest = sha1_name(capture.payload)
+        own += f"{RENDERED}: yes\r\n"
     if _ends_plainly(head) and not is_not_modified(capture):
-        fields.append(("WARC-Payload-Digest", payload_digest))
-    fields.append(("Content-Type", "application/http;msgtype=response"))
-    return Written(encode(fields, block), name, payload_digest)
+        own += f"WARC-Payload-Digest: {payload_digest}\r\n"
+    return own
 
 
-def request_record(capture: Capture, place: Place, response: str) -> bytes:
-    """The request's bytes; `response` is the id of the record that it led to."""
-    block = capture.request_head + capture.request_body
-    digest = sha1_name(block)
-    fields = _common("request", place.id("request", capture.at, digest), capture, place)
-    fields.append(("WARC-Concurrent-To", response))
-    fields.append(("WARC-Block-Digest", digest))
-    fields.append(("Content-Type", "application/http;msgtype=request"))
-    return encode(fields, block)
-
-
-def metadata_record(capture: Capture, place: Place, response: str) -> bytes:
-    """The bytes of what was made of a response; `response` is that record's id."""
-    block = msgspec.json.encode(capture.facts)
-    digest = sha1_name(block)
-    fields = _common(METADATA, place.id(METADATA, capture.at, digest), capture, place)
-    fields.append(("WARC-Concurrent-To", response))
-    fields.append(("WARC-Block-Digest", digest))
-    fields.append(("Content-Type", FACTS_TYPE))
-    return encode(fields, block)
-
-
-def conversion_record(capture: Capture, rendered: Rendered, place: Place, response: str) -> bytes:
+def _conversion(rendered: Rendered, name: str, target: str, response: str) -> bytes:
     """What a browser made of a response (WARC 1.1, section 6.8); `response` is the id of that record."""
-    digest = sha1_name(rendered.html)
-    fields = _common(CONVERSION, place.id(CONVERSION, rendered.at, digest), capture, place, rendered.at)
-    fields.append(("WARC-Refers-To", response))
-    if rendered.truncated:
-        fields.append(("WARC-Truncated", Truncated.LENGTH.value))
-    fields.append(("WARC-Block-Digest", digest))
-    fields.append(("Content-Type", RENDERED_TYPE.decode()))
-    return encode(fields, rendered.html)
+    cut = f"WARC-Truncated: {Truncated.LENGTH.value}\r\n" if rendered.truncated else ""
+    fields = (
+        f"{name}\r\nWARC-Date: {date_text(rendered.at)}\r\n{target}WARC-Refers-To: {response}\r\n{cut}"
+        f"WARC-Block-Digest: {sha1_name(rendered.html)}\r\nContent-Type: {RENDERED_TYPE.decode()}"
+    )
+    return lay_out(CONVERSION, fields, rendered.html)
 
 
 def warcinfo_record(place: Place, at: int, facts: Sequence[tuple[str, str]]) -> tuple[bytes, str]:
     """The record at the head of a file, and its id."""
     block = "".join(f"{name}: {_one_line(value)}\r\n" for name, value in facts).encode("utf-8", "replace")
     digest = sha1_name(block)
-    name = place.id("warcinfo", at, digest)
+    (name,) = record_ids(1, place.file, str(place.offset), str(at), digest)
     fields = [
         ("WARC-Type", "warcinfo"),
         ("WARC-Record-ID", name),
@@ -242,24 +247,14 @@ def capture_of(response: Record, request: Record | None, conversion: Record | No
     )
 
 
-def _common(kind: str, name: str, capture: Capture, place: Place, at: int | None = None) -> list[tuple[str, str]]:
-    return [
-        ("WARC-Type", kind),
-        ("WARC-Record-ID", name),
-        ("WARC-Date", date_text(capture.at if at is None else at)),
-        ("WARC-Target-URI", capture.url),
-        ("WARC-Warcinfo-ID", place.warcinfo),
-    ]
-
-
-def _reference(capture: Capture, refers: Reference) -> list[tuple[str, str]]:
-    fields = [
-        ("WARC-Profile", NOT_MODIFIED if is_not_modified(capture) else SAME_PAYLOAD),
-        ("WARC-Refers-To-Target-URI", refers.url),
-        ("WARC-Refers-To-Date", date_text(refers.at)),
-    ]
+def _reference(capture: Capture, refers: Reference) -> str:
+    profile = NOT_MODIFIED if is_not_modified(capture) else SAME_PAYLOAD
+    fields = (
+        f"WARC-Profile: {profile}\r\nWARC-Refers-To-Target-URI: {plain(refers.url)}\r\n"
+        f"WARC-Refers-To-Date: {date_text(refers.at)}\r\n"
+    )
     if refers.pointer:
-        fields += [(_FILE, refers.pointer.file), (_OFFSET, str(refers.pointer.offset))]
+        fields += f"{_FILE}: {plain(refers.pointer.file)}\r\n{_OFFSET}: {refers.pointer.offset}\r\n"
     return fields
 
 

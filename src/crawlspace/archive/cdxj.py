@@ -8,9 +8,7 @@ their bytes they can be searched by halving; nothing in a key or a time sorts be
 from __future__ import annotations
 
 import re
-from base64 import b32encode
 from collections.abc import Callable, Iterator
-from hashlib import sha1
 from pathlib import Path
 from time import gmtime, strftime
 from typing import NamedTuple
@@ -21,7 +19,7 @@ from crawlspace.archive.captures import REVISIT, capture_of
 from crawlspace.archive.disk import Disk
 from crawlspace.archive.joins import Joins
 from crawlspace.archive.members import BrokenMember, members
-from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
+from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode, sha1_name
 from crawlspace.archive.stored import Stored, gather
 from crawlspace.archive.surt import surt_of
 from crawlspace.types import Pointer
@@ -133,7 +131,7 @@ def mime_of(head: bytes) -> str:
 def payload_digest(response: Record, payload: bytes) -> str:
     """As the record states it, and made where it does not."""
     stated = response.fields.get("warc-payload-digest", "")
-    return stated.removeprefix(_SHA1) or b32encode(sha1(payload, usedforsecurity=False).digest()).decode()
+    return (stated or sha1_name(payload)).removeprefix(_SHA1)
 
 
 def _stamp(at: int) -> str:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from crawlspace.archive import zstd
 from crawlspace.archive.disk import Disk
-from crawlspace.archive.members import deflate
+from crawlspace.archive.members import FASTEST, deflate
 from crawlspace.archive.settings import ArchiveSettings
 from crawlspace.archive.tape import BrokenMember
 
@@ -20,6 +20,8 @@ SAMPLE_BYTES = 8 << 20
 """Records to learn from: a hundred times the dictionary is what its makers advise."""
 SAMPLE_LIMIT = 128 << 10
 """Of one record: what is common stands in the front."""
+SMALL = 4096
+"""Bytes of a record for which a code of its own takes longer than the packing, and spares a few hundred bytes."""
 
 
 class Packer(Protocol):
@@ -62,9 +64,11 @@ class _GzipPacker:
 
     def __init__(self, level: int) -> None:
         self._level = level
+        # Whoever asks for more than the usual wants the space.
+        self._small = FASTEST if level <= 1 else level
 
     def pack(self, record: bytes) -> bytes:
-        return deflate(record, self._level)
+        return deflate(record, self._level if len(record) > SMALL else self._small)
 
 
 class GzipPacking:

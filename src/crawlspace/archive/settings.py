@@ -41,7 +41,12 @@ class ArchiveSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         ),
     ] = True
     level: Annotated[
-        int, msgspec.Meta(description="Compression level: 0 is fastest, 3 is smallest.", ge=FASTEST, le=SMALLEST)
+        int,
+        msgspec.Meta(
+            description="Compression level: 0 is fastest, 3 smallest; at 1, records of 4 KiB and less are as at 0.",
+            ge=FASTEST,
+            le=SMALLEST,
+        ),
     ] = 1
     revisits: Annotated[
         bool,

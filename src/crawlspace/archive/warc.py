@@ -19,14 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from crawlspace.archive.captures import (
-    Place,
-    conversion_record,
-    metadata_record,
-    request_record,
-    response_record,
-    warcinfo_record,
-)
+from crawlspace.archive.captures import Place, records_of, warcinfo_record
 from crawlspace.archive.disk import Disk, RealDisk, Unreachable
 from crawlspace.archive.joins import Joins
 from crawlspace.archive.objects import ObjectDisk
@@ -254,23 +247,17 @@ class WarcArchive:
             record, segment.warcinfo = warcinfo_record(Place(segment.name, 0, ""), self._clock.now(), self._facts)
             segment.add(packer.head + packer.pack(record))
         offset = segment.end
-        response = response_record(capture, Place(segment.name, offset, segment.warcinfo))
-        self._packing.learn(response.data)
-        member = packer.pack(response.data)
+        place = Place(segment.name, offset, segment.warcinfo)
+        written = records_of(capture, place, metadata=self._settings.metadata)
+        self._packing.learn(written.response)
+        member = packer.pack(written.response)
         segment.add(member)
-        if capture.request_head:
-            place = Place(segment.name, segment.end, segment.warcinfo)
-            segment.add(packer.pack(request_record(capture, place, response.id)))
-        if capture.facts is not None and self._settings.metadata:
-            place = Place(segment.name, segment.end, segment.warcinfo)
-            segment.add(packer.pack(metadata_record(capture, place, response.id)))
-        if capture.rendered is not None:
-            place = Place(segment.name, segment.end, segment.warcinfo)
-            segment.add(packer.pack(conversion_record(capture, capture.rendered, place, response.id)))
+        for record in written.behind:
+            segment.add(packer.pack(record))
         pointer = Pointer(segment.name, offset, len(member))
         if self._table is not None:
             self._table.begin()
-            self._rows.append(row_of(pointer, capture, response.payload_digest))
+            self._rows.append(row_of(pointer, capture, written.payload_digest))
         return pointer
 
     def _new_file(self) -> Segment:

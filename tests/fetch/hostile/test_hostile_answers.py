@@ -13,7 +13,7 @@ import pytest
 import uvloop
 
 import crawlspace
-from crawlspace.archive.captures import Place, capture_of, response_record
+from crawlspace.archive.captures import Place, capture_of, records_of
 from crawlspace.archive.record import decode
 from crawlspace.cli.options import reading
 from crawlspace.clock import SystemClock
@@ -53,7 +53,7 @@ def check(result: FetchResult) -> None:
         assert 200 <= result.status <= 999
     classify(result, 0)
     if result.response_head:
-        record = response_record(results.capture_of(result), Place("f", 0, "<urn:uuid:0>")).data
+        record = records_of(results.capture_of(result), Place("f", 0, "<urn:uuid:0>")).response
         again = capture_of(decode(record), None)
         assert again.response_head + again.payload == result.response_head.lstrip(b"\r\n") + result.payload
 
