@@ -89,6 +89,8 @@ class FetchRequest(Struct, frozen=True):
     """Beyond those that every request carries; they replace a default of the same name."""
     by_type: bool = False
     """Of a successful answer whose type is not wanted (`fetch.types`) the head alone is read."""
+    route: str = ""
+    """The name of the route by which it goes; empty for plain HTTP."""
 
 
 class Rendered(Struct, frozen=True):
@@ -142,6 +144,8 @@ class FetchResult(Struct, frozen=True):
     truncated: Truncated | None = None
     address: str = ""
     """IP address really connected to, with port."""
+    route: str = ""
+    """The route by which it came; empty for plain HTTP."""
     rendered: Rendered | None = None
     """Set where a browser made `body`; heads and payload stay what came on the wire."""
 
@@ -210,7 +214,7 @@ class Facts(Struct, frozen=True, omit_defaults=True):
     relation: str | None = None
     generation: int | None = None
     outcome: str | None = None
-    """`done`, `stored`, `redirected`, `moved`, `retry` or `dead`."""
+    """`done`, `stored`, `redirected`, `moved`, `retry`, `rerouted` or `dead`."""
     error: str | None = None
     detail: str = ""
     elapsed_ms: int | None = None

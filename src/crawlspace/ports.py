@@ -32,6 +32,7 @@ from crawlspace.types import (
     Probe,
     Reason,
     Round,
+    RouteFigures,
     Settlement,
     ShapeFigures,
     Story,
@@ -171,6 +172,22 @@ class Captures(Protocol):
 
         Files that no capture is known in are passed over, so that it may be repeated.
         """
+        ...
+
+
+class RouteBook(Protocol):
+    """What routes cost and bring, and what is left of their budgets."""
+
+    async def take_route(self, name: str, most: int) -> bool:
+        """Count one request against a route's budget; False when it is used up. Holds over all workers."""
+        ...
+
+    async def give_route_back(self, name: str) -> None:
+        """The request was not made after all."""
+        ...
+
+    async def route_figures(self) -> list[RouteFigures]:
+        """Every route that was used, by name; plain HTTP under the empty one."""
         ...
 
 

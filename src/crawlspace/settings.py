@@ -7,6 +7,7 @@ Order: defaults, then the file `crawl.toml`, then the environment (`CRAWLSPACE_H
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from crawlspace.engine.fingerprints import ContentSettings
 from crawlspace.errors import ConfigError
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.resolve import NetworkSettings
+from crawlspace.fetch.routes import Route
 from crawlspace.frontier.settings import FrontierSettings, StoreSettings
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.robots import RobotsSettings
@@ -33,6 +35,7 @@ from crawlspace.policy.pace import HostSettings
 from crawlspace.policy.priority import PrioritySettings
 from crawlspace.policy.recrawl import RecrawlSettings
 from crawlspace.policy.retry import RetrySettings
+from crawlspace.policy.routes import ROUTE_NAME, Routing, RoutingSettings
 from crawlspace.policy.scope import ScopeSettings
 from crawlspace.policy.traps import TrapSettings
 from crawlspace.urls import IdentitySettings
@@ -53,6 +56,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     user_agent: Annotated[str, Meta(description="What sites see; {version} and {contact} are filled in.")] = (
         "crawlspace/{version} (+{contact})"
     )
+    routes: Annotated[
+        dict[str, Route],
+        Meta(description="Other ways to ask for pages, by name: tables with `kind` and the options of that kind."),
+    ] = field(default_factory=dict)
     host: HostSettings = field(default_factory=HostSettings)
     group: GroupSettings = field(default_factory=GroupSettings)
     concurrency: ConcurrencySettings = field(default_factory=ConcurrencySettings)
@@ -61,6 +68,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     priority: PrioritySettings = field(default_factory=PrioritySettings)
     retry: RetrySettings = field(default_factory=RetrySettings)
+    routing: RoutingSettings = field(default_factory=RoutingSettings)
     recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
@@ -88,6 +96,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             revisits=self.recrawl.on,
             waits_for_visits=self.recrawl.on and self.recrawl.stay,
         )
+
+    def lanes(self) -> Routing:
+        """The rules for blocked pages with their routes; raises `ConfigError` for a rule that names none."""
+        return Routing.of(self.routing, self.routes)
 
     def agent(self) -> str:
         """The User-Agent header."""
@@ -124,6 +136,7 @@ def load(
 
 def convert(values: Mapping[str, Any], source: str) -> Settings:
     """Validate nested values; raises `ConfigError`."""
+    _check_routes(values.get("routes"), source)
     try:
         settings = msgspec.convert(_read_none(dict(values), Settings), Settings)
     except msgspec.ValidationError as error:
@@ -136,12 +149,27 @@ def convert(values: Mapping[str, Any], source: str) -> Settings:
             f"archive.max_record is {settings.archive.max_record}, fetch.max_wire and fetch.max_head allow {largest}",
             hint="what may be fetched must fit into the archive: raise archive.max_record",
         )
+    settings.lanes()
     return settings
+
+
+def _check_routes(routes: Any, source: str) -> None:
+    """Raise `ConfigError` that names the route, where one cannot be used: they have names that nobody else knows."""
+    for name, route in routes.items() if isinstance(routes, Mapping) else ():
+        if re.fullmatch(ROUTE_NAME, name) is None:
+            raise ConfigError(f"{name!r} is no name of a route", hint="small letters, digits, - and _, 31 at most")
+        try:
+            msgspec.convert(route, Route)
+        except msgspec.ValidationError as error:
+            text, _, path = str(error).partition(" - at `$")
+            place = f"routes.{name}{path.rstrip('`')}"
+            raise ConfigError(f"{place}: {text[:1].lower()}{text[1:]}", hint=f"from {source}") from None
 
 
 def as_toml(settings: Settings) -> str:
     """The settings in effect, as TOML; `load` reads it back to the same settings."""
-    return tomli_w.dumps(_spelled(msgspec.to_builtins(settings)))
+    values = msgspec.to_builtins(settings)
+    return tomli_w.dumps(_spelled({**values, "routes": _left_out(values["routes"])}))
 
 
 class Described(NamedTuple):
@@ -210,7 +238,9 @@ def _described(section: str, name: str, kind: Any, default: Any) -> Described:
 def _as_value(value: Any) -> str:
     """A value as TOML on one line, so that it stays under its section."""
     if isinstance(value, Mapping):
-        pairs = (tomli_w.dumps({key: _spelled(inner)}).strip() for key, inner in value.items())
+        pairs = (
+            f"{tomli_w.dumps({key: 0}).rpartition(' = ')[0]} = {_as_value(inner)}" for key, inner in value.items()
+        )
         return f"{{ {', '.join(pairs)} }}" if value else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_as_value, value))}]"

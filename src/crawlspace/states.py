@@ -62,6 +62,8 @@ class Event(IntEnum):
     """A person took it out of the dead letters."""
     DROP = 12
     """A person took it off the dead letters for good; it stays known."""
+    REROUTE = 13
+    """It was blocked, and goes on another route."""
 
 
 _QUEUED_OR_LEASED = {Event.REFUSE: UrlState.SKIPPED, Event.DIE: UrlState.DEAD}
@@ -71,6 +73,7 @@ MOVES: dict[UrlState, dict[Event, UrlState]] = {
     UrlState.LEASED: {
         Event.RETURN: UrlState.QUEUED,
         Event.RETRY: UrlState.QUEUED,
+        Event.REROUTE: UrlState.QUEUED,
         Event.MOVE: UrlState.QUEUED,
         Event.FINISH: UrlState.DONE,
         Event.FAIL_PROCESSING: UrlState.STORED,

@@ -21,6 +21,7 @@ from crawlspace.app.parsing import put_records_right, recorded, running
 from crawlspace.app.piping import piping
 from crawlspace.app.raw import Writer, close_archive, open_archive
 from crawlspace.app.revisits import plan_visits
+from crawlspace.app.routes import route_fetchers
 from crawlspace.app.rules import RULES, RULES_TEXT, require_rules, rules_in, under
 from crawlspace.app.store import Opened, Store, open_member, open_store, put_right
 from crawlspace.archive.disk import Disk, RealDisk
@@ -38,14 +39,17 @@ from crawlspace.engine.page import Handler
 from crawlspace.engine.reading import Reader
 from crawlspace.engine.recent import Recent
 from crawlspace.engine.robots import RobotsGate
+from crawlspace.engine.routes import Ways
 from crawlspace.engine.trial import Trial, Trials
 from crawlspace.engine.turn import Turns
 from crawlspace.engine.visit import Run
 from crawlspace.engine.walls import Walls
 from crawlspace.errors import UsageError
 from crawlspace.fetch.http import HttpFetcher
+from crawlspace.fetch.routes import RoutedFetcher
 from crawlspace.pages.links import PageSettings
 from crawlspace.parsers import Parser
+from crawlspace.policy.blocked import Detector
 from crawlspace.policy.groups import Grouping
 from crawlspace.policy.learning import Sighting
 from crawlspace.policy.pace import Treatment
@@ -179,16 +183,17 @@ class OpenCrawl:
     async def engine(self) -> AsyncIterator[Crawl]:
         """The loop with all its parts; connections are closed at the end."""
         plan, settings = self.plan, self.plan.settings
-        fetcher = HttpFetcher(
+        plain = HttpFetcher(
             settings.fetch, settings.network, plan.clock, user_agent=settings.agent(), public=bool(settings.contact)
         )
+        fetcher = RoutedFetcher(plain, route_fetchers(settings, plan.clock), plan.clock)
         recent = self.intake.recent
         committer = Committer(self.frontier, self.archive, recent, plan.clock, plan.watch)
         if settings.archive.revisits:
             committer.captures = self.frontier
         if settings.content.fingerprints and settings.content.stop_copies:
             committer.prepare = Copies(self.frontier).stop
-        run = _run(self, fetcher)
+        run = _run(self, fetcher, plain)
         controller = self.controller(committer.progress)
         run.held = controller.held
         member = self.plan.member
@@ -232,7 +237,15 @@ def reader_of(crawl: OpenCrawl) -> Reader:
         facts=settings.archive.metadata or settings.archive.table,
         fingerprinting=Fingerprinting(settings.content, settings.scope.max_depth),
         walls=_walls(crawl, pages),
+        ways=_ways(crawl),
     )
+
+
+def _ways(crawl: OpenCrawl) -> Ways:
+    """What knows blocked pages, and where they go."""
+    settings = crawl.plan.settings
+    detector = Detector(settings.routing.signatures, settings.routing.ignore)
+    return Ways(settings.lanes(), crawl.frontier, detector)
 
 
 def _walls(crawl: OpenCrawl, pages: PageSettings) -> Walls | None:
@@ -243,7 +256,7 @@ def _walls(crawl: OpenCrawl, pages: PageSettings) -> Walls | None:
     return Walls(crawl.frontier, crawl.identity, settings.probe_after, pages, random.Random())
 
 
-def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
+def _run(crawl: OpenCrawl, fetcher: RoutedFetcher, plain: HttpFetcher) -> Run:
     plan, settings = crawl.plan, crawl.plan.settings
     treatment = Treatment.of(settings.host)
     reader = reader_of(crawl)
@@ -261,7 +274,8 @@ def _run(crawl: OpenCrawl, fetcher: HttpFetcher) -> Run:
         request_seconds=settings.fetch.timeout,
         slots=asyncio.Semaphore(settings.concurrency.total),
         grouping=Grouping.of(settings.group),
-        address_of=fetcher.address_of,
+        address_of=plain.address_of,
+        ways=reader.ways,
         askers=() if reader.walls is None else (reader.walls,),
     )
     return run

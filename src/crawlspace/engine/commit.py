@@ -11,9 +11,10 @@ Where each group becomes an object of a remote storage, time and bytes are other
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, assert_never
+from types import MappingProxyType
+from typing import NamedTuple
 
 from crawlspace import events
 from crawlspace.clock import Clock
@@ -34,6 +35,7 @@ from crawlspace.types import (
     ProcessingFailed,
     Refused,
     Released,
+    Rerouted,
     RetryAt,
     Settlement,
     Unchanged,
@@ -323,29 +325,25 @@ def _with_pointer(settlement: Settlement, pointer: Pointer | None) -> Settlement
     return replace(settlement, evidence=replace(settlement.evidence, pointer=pointer))
 
 
+_WORDS: Mapping[type[object], str] = MappingProxyType(
+    {
+        Finished: "done",
+        Unchanged: "unchanged",
+        ProcessingFailed: "stored",
+        WasRedirect: "redirected",
+        Moved: "moved",
+        RetryAt: "retry",
+        Rerouted: "rerouted",
+        Died: "dead",
+        Refused: "skipped",
+        Released: "released",
+    }
+)
+
+
 def kind_of(settlement: Settlement) -> str:
     """The settlement in one word, as events and logs name it."""
-    match settlement:
-        case Finished():
-            return "done"
-        case Unchanged():
-            return "unchanged"
-        case ProcessingFailed():
-            return "stored"
-        case WasRedirect():
-            return "redirected"
-        case Moved():
-            return "moved"
-        case RetryAt():
-            return "retry"
-        case Died():
-            return "dead"
-        case Refused():
-            return "skipped"
-        case Released():
-            return "released"
-        case _:
-            assert_never(settlement)
+    return _WORDS[type(settlement)]
 
 
 def _seen(settlement: Settlement) -> events.PageSettled:

@@ -21,6 +21,7 @@ from crawlspace.engine.facts import Known, with_facts
 from crawlspace.engine.fingerprints import Content, Fingerprinting
 from crawlspace.engine.intake import Intake
 from crawlspace.engine.page import Handler, Page
+from crawlspace.engine.routes import Ways
 from crawlspace.engine.sitemaps import Announced
 from crawlspace.engine.trial import Trial
 from crawlspace.engine.walls import Walls
@@ -66,6 +67,8 @@ class Spent:
     url: QueuedUrl
     results: Sequence[FetchResult]
     outcome: Outcome
+    gone: tuple[str, ...] = ()
+    """The routes that the URL was sent on, the one by which it was asked for last."""
 
 
 class _Read(NamedTuple):
@@ -103,6 +106,8 @@ class Reader:
     """Tries what may have brought a worker down."""
     facts: bool = True
     """Whether captures tell what was made of them."""
+    ways: Ways = field(default_factory=Ways)
+    """Knows where blocked pages go on."""
     see_page: Callable[[ReadPage], None] | None = None
     """Shown each page."""
 
@@ -129,7 +134,7 @@ class Reader:
     async def read(self, spent: Spent, told: str = "", failure: str | None = None) -> Item:
         """The item that settles one spent URL; `told` and `failure` are what came of reading it so far."""
         captures = [capture_of(result) for result in spent.results if result.response_head]
-        evidence = _evidence(spent.results)
+        evidence = _evidence(spent)
         if told:
             evidence = replace(evidence, detail=told[:DETAIL_LIMIT])
         case, claims = await self._case(spent, evidence)
@@ -186,7 +191,17 @@ class Reader:
             outcome = dead_end(REDIRECT_LOOP)
         elif target is not None:
             claims = [await self._redirect(spent, target)]
-        case = Case(spent.token, spent.hid, spent.url, outcome, evidence, target.fetch_url if target else None)
+        case = Case(
+            spent.token,
+            spent.hid,
+            spent.url,
+            outcome,
+            evidence,
+            target.fetch_url if target else None,
+            gone=spent.gone,
+            onward=self.ways.onward(spent.url, spent.gone, outcome),
+            tries=self.ways.tries(evidence.route),
+        )
         return case, claims
 
     async def _try(self, spent: Spent) -> str | None:
@@ -272,19 +287,20 @@ def _known_by(settlement: Finished, fingerprints: Fingerprints | None, links: in
     return replace(settlement, links=links, evidence=evidence)
 
 
-def _evidence(results: Sequence[FetchResult]) -> Evidence:
-    last = results[-1]
+def _evidence(spent: Spent) -> Evidence:
+    results, last = spent.results, spent.results[-1]
     headers = last.headers
     return Evidence(
         at=results[0].started_at,
         status=last.status or None,
-        detail=last.detail[:DETAIL_LIMIT],
+        detail=(spent.outcome.signature or last.detail)[:DETAIL_LIMIT],
         digest=body_digest(last.body) if last.body else None,
         mime=headers.get("content-type").split(";")[0].strip().lower()[:MIME_LIMIT] or None,
         size=sum(result.wire_size for result in results),
         elapsed_ms=last.elapsed_ms,
         etag=_validator(headers.get("etag")),
         last_modified=_validator(headers.get("last-modified")),
+        route=last.route,
     )
 
 

@@ -15,21 +15,22 @@ from dataclasses import dataclass, field, replace
 from crawlspace import events
 from crawlspace.clock import Clock
 from crawlspace.engine.asker import Asker
+from crawlspace.engine.asking import request_for, set_cookies
 from crawlspace.engine.commit import Basket, Item
 from crawlspace.engine.reading import Reader, Spent, capture_of
 from crawlspace.engine.robots import Robots, RobotsGate
+from crawlspace.engine.routes import Way, Ways
 from crawlspace.engine.turn import Turn, Turns, take_slot
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult
 from crawlspace.pages.robots import RobotsSettings
 from crawlspace.policy import pace as pacing
-from crawlspace.policy.decide import robots_refusal
+from crawlspace.policy.decide import robots_refusal, unroutable
 from crawlspace.policy.groups import Grouping, GroupSettings
 from crawlspace.policy.outcome import Kind, Outcome, classify
 from crawlspace.policy.pace import Breaker, HostSettings, Treatment
-from crawlspace.policy.recrawl import conditions
-from crawlspace.policy.scope import BELONGINGS
+from crawlspace.policy.recrawl import with_next_visit
 from crawlspace.ports import Fetcher
-from crawlspace.types import Lease, Pace, QueuedUrl, Refused, Relation, Released, Unusable
+from crawlspace.types import Lease, Pace, QueuedUrl, Refused, Released, Unusable
 from crawlspace.urls import Identity, origin_of
 
 HOLD_SECONDS = 5.0
@@ -37,8 +38,6 @@ HOLD_SECONDS = 5.0
 FENCE_SECONDS = 5.0
 """Margin between a request's deadline and the end of the lease."""
 SAME_PAGE_HOPS = 5
-WHOLE = BELONGINGS | {Relation.SITEMAP_FILE}
-"""Relations of what is read whatever its type."""
 LONG_WAIT_MS = 10_000
 ADDRESS_REFUSED_DETAIL = f"robots.txt: {FetchError.ADDRESS_REFUSED}"
 ROBOTS_UNAVAILABLE = "robots_unavailable"
@@ -81,6 +80,8 @@ class Run:
     groups: Turns = field(init=False)
     """The turns of pace groups, by name. How many hosts of one are visited at once is the frontier's affair."""
     askers: Sequence[Asker] = ()
+    ways: Ways = field(default_factory=Ways)
+    """Knows by which routes URLs go, and when they are blocked."""
     address_of: Callable[[str], Awaitable[str | None]] | None = None
     """Where a URL's host leads to; None when that cannot be told, or nobody can be asked."""
 
@@ -219,23 +220,27 @@ class Visit:
         if not self.run.take_page():
             self._over = True
             return
-        spec = url.request
-        by_type = url.relation not in WHOLE
-        request = (
-            FetchRequest(url.url, headers=conditions(url.before), by_type=by_type)
-            if spec is None
-            else FetchRequest(
-                url.url, spec.method, spec.body, (("Content-Type", spec.content_type),) if spec.content_type else ()
-            )
-        )
+        way = await self._way(url)
+        if way is None:
+            return
         try:
-            results, outcome = await self._fetch(request, url)
+            results, outcome = await self._fetch(request_for(url, way.route), url)
         except _TooLate:
             self.run.give_page_back()
+            await self.run.ways.unused(way)
             raise
-        spent = Spent(self.lease.token, self.lease.host.hid, url, results, outcome)
+        spent = Spent(self.lease.token, self.lease.host.hid, url, results, outcome, way.gone)
         async for item in self.run.reader.items(spent):
             await self.run.basket.put(item)
+
+    async def _way(self, url: QueuedUrl) -> Way | None:
+        """How to ask for it; None when no route takes it any more, which settles it."""
+        way = await self.run.ways.way(url)
+        if way.none_left:
+            self.run.give_page_back()
+            ended = unroutable(self.lease.token, self.lease.host.hid, url, way.none_left, self.run.clock.now())
+            await self.run.basket.put(Item(settlement=with_next_visit(ended, self.run.reader.recrawl)))
+        return None if way.none_left else way
 
     async def _ask(self) -> None:
         """Questions of the crawl's own: asked and kept like pages, and no URLs of the frontier."""
@@ -315,7 +320,7 @@ class Visit:
         while True:
             result = await self._request(request)
             results.append(result)
-            outcome = classify(result, self.run.clock.now())
+            outcome = self.run.ways.judge(url, classify(result, self.run.clock.now()), result)
             self._follow_pace(outcome, result)
             onward = await self._same_page(outcome, result, url, len(results))
             if onward is None:
@@ -323,10 +328,10 @@ class Visit:
             if origin_of(onward) != origin_of(result.url):
                 cookies.clear()
             else:
-                cookies.update(_set_cookies(result))
+                cookies.update(set_cookies(result))
             jar = "; ".join(f"{name}={value}" for name, value in cookies.items())
             headers = (("Cookie", jar),) if jar else ()
-            request = FetchRequest(onward, headers=headers, by_type=request.by_type)
+            request = FetchRequest(onward, headers=headers, by_type=request.by_type, route=request.route)
 
     async def _same_page(self, outcome: Outcome, result: FetchResult, url: QueuedUrl, hops: int) -> str | None:
         """Where a redirect to the page's own key leads, if it may be followed in place."""
@@ -441,9 +446,3 @@ class Visit:
         elif wait > max(LONG_WAIT_MS, self._pace.delay_ms):
             why = "does not answer" if self._pace.failures else "asked us to slow down"
             self.run.watch(events.HostWaits(self.lease.host.name, why, self._pace.next_at))
-
-
-def _set_cookies(result: FetchResult) -> dict[str, str]:
-    """Names and values that an answer sets, for the rest of this chain of redirects only."""
-    pairs = (line.split(";", 1)[0].partition("=") for line in result.headers.all("set-cookie"))
-    return {name.strip(): value.strip() for name, sign, value in pairs if sign and name.strip()}

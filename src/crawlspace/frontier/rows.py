@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from crawlspace.policy.outcome import BLOCKED
 from crawlspace.states import UrlState
 from crawlspace.types import (
     HOST_BYTES,
@@ -23,12 +24,14 @@ from crawlspace.types import (
     QueuedUrl,
     Relation,
     RequestSpec,
+    Rerouted,
 )
 
 HISTORY = 10
 """Attempts that a URL remembers; the oldest are forgotten."""
 
 _DETAIL_CHARACTERS = 500
+_STORY_CHARACTERS = 100
 
 _encode_request = msgspec.msgpack.Encoder().encode
 _decode_request = msgspec.msgpack.Decoder(RequestSpec).decode
@@ -57,6 +60,8 @@ class Waiting(NamedTuple):
     history: str | None
     generation: int
     settled: int | None
+    route: str | None
+    """The routes it was sent on after it was blocked, in order; NULL for none."""
 
 
 class Ending(NamedTuple):
@@ -108,6 +113,7 @@ def waiting(claim: Claim, hid: int, number: int, now: int) -> Waiting:
         None,
         0,
         None,
+        None,
     )
 
 
@@ -150,6 +156,7 @@ def outcome(row: Waiting, ending: Ending) -> tuple[object, ...]:
         row.request,
         row.history,
         row.generation,
+        row.route,
         *ending,
     )
 
@@ -173,6 +180,7 @@ def queued_url(row: Waiting) -> QueuedUrl:
         history=() if row.history is None else history(row.history),
         suspect=row.suspect,
         generation=row.generation,
+        routes=routes(row.route),
     )
 
 
@@ -186,7 +194,7 @@ def ending(evidence: Evidence, state: UrlState, now: int, token: int, segment: i
         token,
         evidence.error,
         detail_column(evidence.detail),
-        evidence.at,
+        evidence.at if evidence.asked else None,
         evidence.status,
         evidence.elapsed_ms,
         segment,
@@ -284,6 +292,20 @@ def with_attempt(row: Waiting, attempt: Attempt) -> Waiting:
 def history(column: str) -> tuple[Attempt, ...]:
     """Past attempts, oldest first."""
     return tuple(Attempt(*attempt) for attempt in _decode_history(column))
+
+
+def rerouted(row: Waiting, settlement: Rerouted) -> Waiting:
+    """The row of a URL that goes on another route, where its tries begin anew; its history says why."""
+    seen = settlement.evidence
+    tried = with_attempt(
+        row, Attempt(seen.at, f"{seen.error or BLOCKED} ({seen.detail})"[:_STORY_CHARACTERS], seen.status)
+    )
+    return tried._replace(attempts=0, route=" ".join(settlement.routes), settled=settlement.token)
+
+
+def routes(column: str | None) -> tuple[str, ...]:
+    """The routes that a URL was sent on, in order; most have none, and take no room."""
+    return () if column is None else tuple(column.split())
 
 
 def relation(column: str | None) -> Relation:

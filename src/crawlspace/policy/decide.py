@@ -13,8 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from msgspec import structs
+
 from crawlspace.clock import Chance
-from crawlspace.policy.outcome import BAD_LOCATION, SOFT_404, Kind, Outcome
+from crawlspace.policy.outcome import BAD_LOCATION, BLOCKED, SOFT_404, Kind, Outcome
 from crawlspace.policy.recrawl import NOT_MODIFIED, conditions
 from crawlspace.policy.retry import Failed, RetrySettings, next_try
 from crawlspace.types import (
@@ -26,12 +28,13 @@ from crawlspace.types import (
     Reason,
     Refused,
     Relation,
+    Rerouted,
     RetryAt,
     Unchanged,
     WasRedirect,
 )
 
-Ending = Finished | Unchanged | WasRedirect | Moved | RetryAt | Died
+Ending = Finished | Unchanged | WasRedirect | Moved | RetryAt | Rerouted | Died
 """The settlements of a URL that was asked for."""
 
 
@@ -48,6 +51,12 @@ class Case:
     """Where a redirect leads, as an address that can be fetched; None when it leads to no such thing."""
     same_page: bool = False
     """The target has the fingerprint of the URL itself, and lies on another host."""
+    gone: tuple[str, ...] = ()
+    """The routes that it was sent on, the one by which it was asked for last."""
+    onward: str = ""
+    """The next route for it, should it be blocked; empty when none is left."""
+    tries: int | None = None
+    """Requests that the route it is on grants one URL; None: as `retry.max` has it."""
 
 
 def decide(case: Case, now: int, chance: Chance, settings: RetrySettings) -> Ending:
@@ -61,6 +70,8 @@ def decide(case: Case, now: int, chance: Chance, settings: RetrySettings) -> End
             return _again_or_never(case, now, chance, settings)
         case Kind.TERMINAL:
             return _died(case, _class_of(case.outcome))
+        case Kind.BLOCKED:
+            return _blocked(case, now)
         case _ as unknown:
             assert_never(unknown)
 
@@ -84,6 +95,19 @@ def widens_scope(url: QueuedUrl, outcome: Outcome) -> bool:
     return from_seed and outcome.kind is Kind.REDIRECT and outcome.permanent
 
 
+def unroutable(token: int, hid: int, url: QueuedUrl, detail: str, now: int) -> Died:
+    """The end of a blocked URL that no route takes any more; no request is made for it."""
+    return Died(token, hid, url, Evidence(now, error=BLOCKED, detail=detail, route=url.route, asked=False))
+
+
+def _blocked(case: Case, now: int) -> Rerouted | Died:
+    """On by the next route, which is no try of this one; behind the last a dead letter."""
+    evidence = replace(case.evidence, error=BLOCKED)
+    if not case.onward:
+        return Died(case.token, case.hid, case.url, evidence)
+    return Rerouted(case.token, case.hid, case.url, evidence, (*case.gone, case.onward), now)
+
+
 def _finished(case: Case) -> Finished | Unchanged:
     evidence = _evidence(case, case.outcome.error)
     if evidence.status == NOT_MODIFIED and conditions(case.url.before):
@@ -100,16 +124,25 @@ def _redirected(case: Case) -> WasRedirect | Moved | Died:
 
 def _again_or_never(
     case: Case, now: int, chance: Chance, settings: RetrySettings
-) -> RetryAt | Finished | Unchanged | Died:
+) -> RetryAt | Rerouted | Finished | Unchanged | Died:
     error = _class_of(case.outcome)
+    if case.tries is not None:
+        settings = structs.replace(settings, max=case.tries)
     failed = Failed(error, case.url.attempts + 1, case.outcome.retry_after_ms)
     due = next_try(failed, now, chance, settings)
     if due is not None:
         return RetryAt(case.token, case.hid, case.url, _evidence(case, error), due)
+    if case.url.routes and not case.outcome.partial:
+        # It was blocked before; that this route fails as well leaves it so, until one does not.
+        return _blocked(replace(case, evidence=replace(case.evidence, detail=_why(case, error))), now)
     if case.outcome.partial:
         # Half a page with its links is better than none; its capture is marked truncated, its evidence says why.
         return _finished(case)
     return _died(case, error)
+
+
+def _why(case: Case, error: str) -> str:
+    return f"{error} by route {case.evidence.route}" + (f": {case.evidence.detail}" if case.evidence.detail else "")
 
 
 def _class_of(outcome: Outcome) -> str:

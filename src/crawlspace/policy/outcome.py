@@ -1,4 +1,4 @@
-"""What an answer means: a fetch result sorted into one of four kinds, with all that later decisions ask about it.
+"""What an answer means: a fetch result sorted into one of five kinds, with all that later decisions ask about it.
 
 The tables here are the whole knowledge of statuses and failures; whoever needs to know "is this worth another try"
 or "does this count against the host" reads the outcome and never the status. A status that was read decides, even
@@ -23,6 +23,8 @@ DAY_MS = 86_400_000
 
 TRUNCATED = "truncated"
 """Error class of a successful answer whose body broke off; another try may bring the whole."""
+BLOCKED = "blocked"
+"""Error class of an answer that only keeps us out: a challenge, a captcha, a wall (`policy.blocked`)."""
 REDIRECT_LOOP = "redirect_loop"
 """Error class of a page that only ever leads back to itself."""
 SOFT_404 = "soft_404"
@@ -33,7 +35,7 @@ BAD_LOCATION = "bad_location"
 
 @unique
 class Kind(StrEnum):
-    """The four ways a request can turn out."""
+    """The five ways a request can turn out."""
 
     SUCCESS = "success"
     """There is something to keep and read."""
@@ -43,6 +45,8 @@ class Kind(StrEnum):
     """Failed for now; another try may do better."""
     TERMINAL = "terminal"
     """Failed for good; another try would bring the same."""
+    BLOCKED = "blocked"
+    """We are kept out: another try would bring the same, another route may not. Said by `policy.blocked` alone."""
 
 
 @unique
@@ -112,6 +116,8 @@ class Outcome:
     told: Told = Told.PRESENT
     partial: bool = False
     """A success that broke off with some of its body in hand: better than nothing when no try is left."""
+    signature: str = ""
+    """By what it is known that we are blocked."""
 
     @property
     def no_answer(self) -> bool:

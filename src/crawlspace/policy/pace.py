@@ -250,7 +250,7 @@ def _tempo(pace: Pace, outcome: Outcome, base: int, slowest: int) -> Pace:
         if outcome.retry_after_ms is None or pace.slowed:
             delay = min(max(2 * delay, _FIRST_SLOW_DELAY_MS), slowest)
         return replace(pace, delay_ms=delay, failures=0, slowed=pace.slowed + 1)
-    if outcome.kind is Kind.TRANSIENT:
+    if outcome.kind in (Kind.TRANSIENT, Kind.BLOCKED):
         return replace(pace, delay_ms=delay, failures=0)
     return replace(pace, delay_ms=base + (delay - base) // 2, failures=0, slowed=0)
 

@@ -19,6 +19,7 @@ from crawlspace.types.figures import (
     Counts,
     DeadLetter,
     HostFigures,
+    RouteFigures,
     Story,
 )
 from crawlspace.types.identity import (
@@ -59,6 +60,7 @@ from crawlspace.types.settlements import (
     ProcessingFailed,
     Refused,
     Released,
+    Rerouted,
     RetryAt,
     Settlement,
     Unchanged,
@@ -104,8 +106,10 @@ __all__ = [
     "Relation",
     "Released",
     "RequestSpec",
+    "Rerouted",
     "RetryAt",
     "Round",
+    "RouteFigures",
     "Settlement",
     "ShapeFigures",
     "Story",

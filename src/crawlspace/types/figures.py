@@ -83,11 +83,30 @@ class Story:
     meta: str | None = None
     history: tuple[Attempt, ...] = ()
     generation: int = 0
+    routes: tuple[str, ...] = ()
+    """The routes it was sent on because it was blocked, in order."""
     next_visit: int | None = None
     """When it is due again; None: never, or it waits already."""
     interval_ms: int | None = None
     changed: bool | None = None
     """Whether its last visit found something new; None: there was nothing to compare with."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteFigures:
+    """One route in numbers: requests that were settled, of any outcome."""
+
+    name: str
+    """Empty for plain HTTP, of which only what was blocked is counted here."""
+    taken: int = 0
+    """Requests that were granted out of its budget; 0 for a route without one."""
+    requests: int = 0
+    pages: int = 0
+    """Requests that ended in a page."""
+    blocked: int = 0
+    """Requests that were blocked, here too."""
+    bytes: int = 0
+    """Response bytes on the wire."""
 
 
 @dataclass(frozen=True, slots=True)

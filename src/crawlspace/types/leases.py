@@ -44,6 +44,13 @@ class QueuedUrl:
     generation: int = 0
     before: Before | None = None
     """What earlier visits found; None at the first."""
+    routes: tuple[str, ...] = ()
+    """The routes it was sent on because it was blocked, in order; it goes by the last. Empty: by plain HTTP."""
+
+    @property
+    def route(self) -> str:
+        """The route it goes by; empty for plain HTTP."""
+        return self.routes[-1] if self.routes else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,10 @@ class Evidence:
     """What its content is known by; None when it has no text, or is not a page."""
     canonical: str | None = None
     """What the page declares as its own address, resolved."""
+    route: str = ""
+    """The route by which it was asked for; empty for plain HTTP."""
+    asked: bool = True
+    """False when no request could be made: no route that it may take has anything left to give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,16 @@ class RetryAt(_OfUrl):
 
 
 @dataclass(frozen=True, slots=True)
+class Rerouted(_OfUrl):
+    """Blocked where it was asked for: queued again for the last of `routes`, on which its tries begin anew."""
+
+    routes: tuple[str, ...]
+    """All routes that it was sent on, the new one last."""
+    due: int
+    """The earliest request on it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """A rule stopped it at the door; no request was made for it."""
 
@@ -151,7 +165,9 @@ class Released:
     """No request to the host's pace group starts before this time."""
 
 
-Settlement = Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died | Released
+Settlement = (
+    Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Rerouted | Refused | Died | Released
+)
 
 Adopted = Finished | ProcessingFailed | WasRedirect | Refused | Died
 """Settlements that a URL without a lease may get, when it was asked for elsewhere; their token says nothing."""

@@ -30,11 +30,11 @@ WITH gone AS (
 ), ended AS (
   INSERT INTO outcome (
     shard, id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
-    generation, state, at, reason, detail
+    generation, route, state, at, reason, detail
   )
   SELECT
     shard, id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
-    generation, %(state)s, %(now)s, %(reason)s, %(detail)s
+    generation, route, %(state)s, %(now)s, %(reason)s, %(detail)s
   FROM gone
   RETURNING id
 )
@@ -51,11 +51,11 @@ WITH gone AS (
 ), ended AS (
   INSERT INTO outcome (
     shard, id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
-    generation, state, at, reason, detail
+    generation, route, state, at, reason, detail
   )
   SELECT
     shard, id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
-    generation, %(state)s, %(now)s, %(reason)s, %(detail)s
+    generation, route, %(state)s, %(now)s, %(reason)s, %(detail)s
   FROM gone
   RETURNING id
 )

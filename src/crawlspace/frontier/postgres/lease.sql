@@ -16,7 +16,7 @@ LIMIT %(enough)s;
 -- their queues as they were before it waited, with URLs that others have finished since.
 SELECT
   q.hid, q.class, q.id, q.tail, q.url, q.depth, q.hops, q.attempts, q.parent, q.relation, q.found_at, q.suspect,
-  q.label, q.meta, q.request, q.history, q.generation, q.settled
+  q.label, q.meta, q.request, q.history, q.generation, q.settled, q.route
 FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[], %(most)s::integer[]) AS k (shard, hid, most)
 CROSS JOIN LATERAL (
   SELECT * FROM queue q WHERE q.shard = k.shard AND q.hid = k.hid ORDER BY q.class, q.id LIMIT k.most

@@ -18,7 +18,7 @@ from crawlspace.frontier.postgres.schema import OWN_FACTS
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Named, Place, Urls
-from crawlspace.frontier.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
+from crawlspace.frontier.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation, routes
 from crawlspace.policy.commands import News
 from crawlspace.states import UrlState
 from crawlspace.types import Counts, DeadLetter, HostFigures, Reason, Story, host_id
@@ -201,6 +201,7 @@ def _waiting_story(place: Place, host: _HostNow, parent: str | None) -> Story:
         meta=row.meta,
         history=() if row.history is None else history(row.history),
         generation=row.generation,
+        routes=routes(row.route),
     )
 
 
@@ -230,6 +231,7 @@ def _ended_story(
         meta=row.meta,
         history=() if row.history is None else history(row.history),
         generation=row.generation,
+        routes=routes(row.route),
         next_visit=end.next_visit,
         interval_ms=end.interval_ms,
         changed=None if end.changed is None else bool(end.changed),

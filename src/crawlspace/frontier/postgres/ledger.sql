@@ -62,7 +62,7 @@ CROSS JOIN LATERAL (SELECT * FROM host h WHERE h.shard = k.shard AND h.hid = k.h
 -- Outcomes, then the names behind their numbers: parent, first copy, archive file. A number alone says no shard.
 SELECT
   o.hid, o.class, o.id, o.tail, o.url, o.depth, o.hops, o.attempts, o.parent, o.relation, o.found_at, 0, o.label, o.meta,
-  o.request, o.history, o.generation, NULL::bigint,
+  o.request, o.history, o.generation, NULL::bigint, o.route,
   o.state, o.at, o.token, o.reason, o.detail, o.requested_at, o.status, o.elapsed_ms, o.segment, o."offset", o.length,
   o.digest, o.mime, o.size, o.etag, o.last_modified, o.target, o.copy_of,
   o.next_visit, o.interval_ms, o.changed, o.content,

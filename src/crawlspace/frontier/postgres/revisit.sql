@@ -39,11 +39,11 @@ WITH first AS (
 ), come AS (
   INSERT INTO queue (
     shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta,
-    request, history, generation, settled
+    request, history, generation, settled, route
   )
   SELECT
     shard, hid, class, id, tail, url, depth, hops, 0, parent, relation, found_at, 0, label, meta, request, NULL,
-    generation + 1, token
+    generation + 1, token, route
   FROM gone
 )
 SELECT

@@ -21,11 +21,13 @@ from crawlspace.frontier.postgres.condemned import condemn
 from crawlspace.frontier.postgres.content import Contents
 from crawlspace.frontier.postgres.hosts import HeldHost, drop_leases, given, hold
 from crawlspace.frontier.postgres.revisit import visits
+from crawlspace.frontier.postgres.routes import write_used
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Ended, Named, Place, Taking, Urls
 from crawlspace.frontier.rounds import Visited, last_done, planned, unchanged
-from crawlspace.frontier.rows import Ending, Waiting, detail_column, ending, with_attempt
+from crawlspace.frontier.routes import Used
+from crawlspace.frontier.rows import Ending, Waiting, detail_column, ending, rerouted, with_attempt
 from crawlspace.states import Event, UrlState, advance
 from crawlspace.types import (
     Answer,
@@ -37,6 +39,7 @@ from crawlspace.types import (
     ProcessingFailed,
     Refused,
     Released,
+    Rerouted,
     RetryAt,
     Settlement,
     Unchanged,
@@ -49,7 +52,7 @@ _DIGEST_BYTES = 16
 _NOTHING = hashlib.sha256(b"").digest()
 _UNNAMED = "unknown"
 
-_OfUrl = Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died
+_OfUrl = Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Rerouted | Refused | Died
 
 _EVENTS: dict[type[_OfUrl], Event] = {
     Finished: Event.FINISH,
@@ -58,6 +61,7 @@ _EVENTS: dict[type[_OfUrl], Event] = {
     WasRedirect: Event.REDIRECT,
     Moved: Event.MOVE,
     RetryAt: Event.RETRY,
+    Rerouted: Event.REROUTE,
     Refused: Event.REFUSE,
     Died: Event.DIE,
 }
@@ -126,6 +130,7 @@ class _Settling:
         self._made: dict[int, tuple[UrlState, int]] = {}
         """What this batch has made of URLs: state, and the token that did it."""
         self._writes = _Writes()
+        self._used = Used()
 
     async def run(self) -> list[Answer]:
         await self._see_leases()
@@ -261,7 +266,8 @@ class _Settling:
         delta = self._book.host(settlement.hid)
         delta.queued -= 1
         delta.leased -= 1
-        if not isinstance(settlement, Refused):
+        if not isinstance(settlement, Refused) and settlement.evidence.asked:
+            self._used.count(settlement)
             delta.fetched += 1
             self._book.add(FETCHES, 1)
             self._book.add(BYTES, settlement.evidence.size)
@@ -285,6 +291,8 @@ class _Settling:
                 self._book.host(row.hid).join(row.front_class)
             case RetryAt():
                 self._retry(settlement, row)
+            case Rerouted():
+                self._reroute(settlement, row)
             case Refused():
                 self._refuse(settlement, row, state)
             case Died():
@@ -321,6 +329,10 @@ class _Settling:
         seen = settlement.evidence
         tried = with_attempt(row, Attempt(seen.at, seen.error or _UNNAMED, seen.status))
         self._writes.delayed.append((tried._replace(settled=settlement.token), settlement.due))
+        self._book.host(row.hid).delayed += 1
+
+    def _reroute(self, settlement: Rerouted, row: Waiting) -> None:
+        self._writes.delayed.append((rerouted(row, settlement), settlement.due))
         self._book.host(row.hid).delayed += 1
 
     def _refuse(self, settlement: Refused, row: Waiting, state: UrlState) -> None:
@@ -361,6 +373,7 @@ class _Settling:
         await self._urls.delay(writes.delayed)
         await self._urls.end(writes.ended)
         await self._write_refused(writes.refused)
+        await write_used(self._transaction, self._used)
         await self._transaction.write_hosts()
         await self._write_released(writes.released)
         for settlement in writes.released:

@@ -33,6 +33,7 @@ from crawlspace.frontier.postgres.place import Place, Shards
 from crawlspace.frontier.postgres.reprocess import finish_stored
 from crawlspace.frontier.postgres.review import browse, rule
 from crawlspace.frontier.postgres.revive import revive
+from crawlspace.frontier.postgres.routes import RouteTable
 from crawlspace.frontier.postgres.schema import migrate, require, steps
 from crawlspace.frontier.postgres.sessions import Connection, Sessions, queries
 from crawlspace.frontier.postgres.settle import settle
@@ -62,6 +63,7 @@ from crawlspace.types import (
     Probe,
     Reason,
     Released,
+    Rerouted,
     RetryAt,
     Round,
     Settlement,
@@ -90,7 +92,7 @@ class _Time:
     most: int = 0
 
 
-class PostgresFrontier:
+class PostgresFrontier(RouteTable):
     """One worker's way to a frontier. Make it with `open`."""
 
     def __init__(self, place: Place, settings: FrontierSettings, clock: Clock) -> None:
@@ -425,7 +427,7 @@ def _ours(settlement: Settlement, time: _Time) -> Settlement:
     """A settlement with its times by the store's clock, rather later than earlier."""
     if time.most == 0:
         return settlement
-    if isinstance(settlement, RetryAt):
+    if isinstance(settlement, RetryAt | Rerouted):
         return replace(settlement, due=settlement.due + time.most)
     if isinstance(settlement, Released):
         pace = replace(settlement.pace, next_at=settlement.pace.next_at + time.most)

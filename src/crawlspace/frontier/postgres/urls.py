@@ -20,14 +20,27 @@ _SQL = queries("urls.sql")
 _WAITING = ("hid", "class", *Waiting._fields[2:])
 _OUTCOME = (
     *("id", "hid", "class", "tail", "url", "depth", "hops", "attempts", "parent", "relation", "found_at"),
-    *("label", "meta", "request", "history", "generation"),
+    *("label", "meta", "request", "history", "generation", "route"),
     *Ending._fields,
 )
 """In the order of `rows.outcome`."""
 
 _BLOBS = frozenset({"tail", "request", "digest", "content"})
 _TEXTS = frozenset(
-    ("url", "relation", "label", "meta", "history", "reason", "detail", "mime", "etag", "last_modified", "target")
+    (
+        "url",
+        "relation",
+        "label",
+        "meta",
+        "history",
+        "reason",
+        "detail",
+        "mime",
+        "etag",
+        "last_modified",
+        "target",
+        "route",
+    )
 )
 
 

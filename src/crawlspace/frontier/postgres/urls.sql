@@ -2,7 +2,7 @@
 -- Waiting URLs, whatever their class, each with its time if it waits for one, and whether a lease holds it.
 SELECT
   q.hid, q.class, q.id, q.tail, q.url, q.depth, q.hops, q.attempts, q.parent, q.relation, q.found_at, q.suspect,
-  q.label, q.meta, q.request, q.history, q.generation, q.settled,
+  q.label, q.meta, q.request, q.history, q.generation, q.settled, q.route,
   NULL::bigint, coalesce(h.token IS DISTINCT FROM q.settled AND q.id = ANY (l.ids), false)
 FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[], %(id)s::bigint[]) AS k (shard, hid, id)
 CROSS JOIN LATERAL (
@@ -14,7 +14,7 @@ LEFT JOIN lease l ON l.shard = k.shard AND l.token = h.token
 UNION ALL
 SELECT
   d.hid, d.class, d.id, d.tail, d.url, d.depth, d.hops, d.attempts, d.parent, d.relation, d.found_at, d.suspect,
-  d.label, d.meta, d.request, d.history, d.generation, d.settled,
+  d.label, d.meta, d.request, d.history, d.generation, d.settled, d.route,
   d.due_at, false
 FROM unnest(%(shard)s::smallint[], %(hid)s::bigint[], %(id)s::bigint[]) AS k (shard, hid, id)
 CROSS JOIN LATERAL (SELECT * FROM delayed d WHERE d.shard = k.shard AND d.hid = k.hid AND d.id = k.id LIMIT 1) AS d;
@@ -23,7 +23,7 @@ CROSS JOIN LATERAL (SELECT * FROM delayed d WHERE d.shard = k.shard AND d.hid = 
 -- URLs with an outcome: state, reason, settling lease, and the columns of a waiting URL with all its tries.
 SELECT o.state, o.reason, o.token,
   o.hid, o.class, o.id, o.tail, o.url, o.depth, o.hops, 0, o.parent, o.relation, o.found_at, 0, o.label, o.meta,
-  o.request, o.history, o.generation, NULL::bigint
+  o.request, o.history, o.generation, NULL::bigint, NULL::text
 FROM unnest(%(shard)s::smallint[], %(id)s::bigint[]) AS k (shard, id)
 CROSS JOIN LATERAL (SELECT * FROM outcome o WHERE o.shard = k.shard AND o.id = k.id LIMIT 1) AS o;
 
@@ -31,26 +31,28 @@ CROSS JOIN LATERAL (SELECT * FROM outcome o WHERE o.shard = k.shard AND o.id = k
 -- URLs join their hosts' queues.
 INSERT INTO queue (
   shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta,
-  request, history, generation, settled
+  request, history, generation, settled, route
 )
 SELECT * FROM unnest(
   %(shard)s::smallint[], %(hid)s::bigint[], %(class)s::smallint[], %(id)s::bigint[], %(tail)s::bytea[],
   %(url)s::text[], %(depth)s::integer[], %(hops)s::integer[], %(attempts)s::integer[], %(parent)s::bigint[],
   %(relation)s::text[], %(found_at)s::bigint[], %(suspect)s::integer[], %(label)s::text[], %(meta)s::text[],
-  %(request)s::bytea[], %(history)s::text[], %(generation)s::integer[], %(settled)s::bigint[]
+  %(request)s::bytea[], %(history)s::text[], %(generation)s::integer[], %(settled)s::bigint[],
+  %(route)s::text[]
 );
 
 -- name: delay
 -- URLs begin to wait for a time.
 INSERT INTO delayed (
   due_at, shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta,
-  request, history, generation, settled
+  request, history, generation, settled, route
 )
 SELECT * FROM unnest(
   %(due_at)s::bigint[], %(shard)s::smallint[], %(hid)s::bigint[], %(class)s::smallint[], %(id)s::bigint[],
   %(tail)s::bytea[], %(url)s::text[], %(depth)s::integer[], %(hops)s::integer[], %(attempts)s::integer[],
   %(parent)s::bigint[], %(relation)s::text[], %(found_at)s::bigint[], %(suspect)s::integer[], %(label)s::text[],
-  %(meta)s::text[], %(request)s::bytea[], %(history)s::text[], %(generation)s::integer[], %(settled)s::bigint[]
+  %(meta)s::text[], %(request)s::bytea[], %(history)s::text[], %(generation)s::integer[], %(settled)s::bigint[],
+  %(route)s::text[]
 );
 
 -- name: take
@@ -62,7 +64,7 @@ WHERE q.shard = k.shard AND q.hid = k.hid AND q.class = k.class AND q.id = k.id
   AND q.settled IS DISTINCT FROM k.token
 RETURNING
   q.hid, q.class, q.id, q.tail, q.url, q.depth, q.hops, q.attempts, q.parent, q.relation, q.found_at, q.suspect,
-  q.label, q.meta, q.request, q.history, q.generation, q.settled;
+  q.label, q.meta, q.request, q.history, q.generation, q.settled, q.route;
 
 -- name: better_queued
 -- Queued URLs get a better class or a better way.
@@ -91,7 +93,7 @@ WHERE d.shard = k.shard AND d.hid = k.hid AND d.id = k.id;
 -- URLs get their outcomes.
 INSERT INTO outcome (
   shard, id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request,
-  history, generation, state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, "offset",
+  history, generation, route, state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, "offset",
   length, digest, mime, size, etag, last_modified, target, copy_of,
   next_visit, interval_ms, changed, content
 )
@@ -99,7 +101,7 @@ SELECT * FROM unnest(
   %(shard)s::smallint[], %(id)s::bigint[], %(hid)s::bigint[], %(class)s::smallint[], %(tail)s::bytea[],
   %(url)s::text[], %(depth)s::integer[], %(hops)s::integer[], %(attempts)s::integer[], %(parent)s::bigint[],
   %(relation)s::text[], %(found_at)s::bigint[], %(label)s::text[], %(meta)s::text[], %(request)s::bytea[],
-  %(history)s::text[], %(generation)s::integer[], %(state)s::smallint[], %(at)s::bigint[], %(token)s::bigint[],
+  %(history)s::text[], %(generation)s::integer[], %(route)s::text[], %(state)s::smallint[], %(at)s::bigint[], %(token)s::bigint[],
   %(reason)s::text[], %(detail)s::text[], %(requested_at)s::bigint[], %(status)s::integer[],
   %(elapsed_ms)s::integer[], %(segment)s::integer[], %(offset)s::bigint[], %(length)s::bigint[],
   %(digest)s::bytea[], %(mime)s::text[], %(size)s::bigint[], %(etag)s::text[], %(last_modified)s::text[],
@@ -114,7 +116,7 @@ USING unnest(%(shard)s::smallint[], %(id)s::bigint[]) AS k (shard, id)
 WHERE o.shard = k.shard AND o.id = k.id AND o.state = %(state)s
 RETURNING
   o.hid, o.class, o.id, o.tail, o.url, o.depth, o.hops, 0, o.parent, o.relation, o.found_at, 0, o.label, o.meta,
-  o.request, o.history, o.generation, NULL::bigint;
+  o.request, o.history, o.generation, NULL::bigint, NULL::text;
 
 -- name: numbers
 -- The next numbers of URLs.

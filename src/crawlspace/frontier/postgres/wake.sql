@@ -31,11 +31,11 @@ WITH first AS (
 ), come AS (
   INSERT INTO queue (
     shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta,
-    request, history, generation, settled
+    request, history, generation, settled, route
   )
   SELECT
     shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta,
-    request, history, generation, settled
+    request, history, generation, settled, route
   FROM gone
   RETURNING hid, class
 )

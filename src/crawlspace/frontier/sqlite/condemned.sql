@@ -27,10 +27,10 @@ SELECT n_queued + n_delayed FROM host WHERE hid = ?;
 -- Queued URLs of a host end.
 INSERT INTO outcome (
   id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
-  generation, state, at, reason, detail
+  generation, route, state, at, reason, detail
 ) SELECT
   id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
-  generation, :state, :now, :reason, :detail
+  generation, route, :state, :now, :reason, :detail
 FROM queue WHERE hid = :hid ORDER BY class, id LIMIT :limit;
 
 -- name: forget_queued
@@ -43,10 +43,10 @@ DELETE FROM queue WHERE hid = :hid AND (class, id) IN (
 -- Delayed URLs of a host end.
 INSERT INTO outcome (
   id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
-  generation, state, at, reason, detail
+  generation, route, state, at, reason, detail
 ) SELECT
   id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
-  generation, :state, :now, :reason, :detail
+  generation, route, :state, :now, :reason, :detail
 FROM delayed WHERE hid = :hid ORDER BY due_at, id LIMIT :limit;
 
 -- name: forget_delayed

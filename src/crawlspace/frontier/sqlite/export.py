@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from crawlspace.errors import UsageError
-from crawlspace.frontier.rows import Ending, Waiting, evidence, history, relation
+from crawlspace.frontier.rows import Ending, Waiting, evidence, history, relation, routes
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.connection import connect_reading, reading, translated
@@ -118,4 +118,5 @@ def _story(
         meta=row.meta,
         history=() if row.history is None else history(row.history),
         generation=row.generation,
+        routes=routes(row.route),
     )

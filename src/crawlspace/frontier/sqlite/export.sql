@@ -14,7 +14,7 @@ SELECT hid, token, urls FROM lease;
 -- URLs of the queue in its order, then the names behind their numbers: parent, host. Of one host when :hid says so.
 SELECT
   q.hid, q.class, q.id, q.tail, q.url, q.depth, q.hops, q.attempts, q.parent, q.relation, q.found_at, q.suspect, q.label,
-  q.meta, q.request, q.history, q.generation, q.settled,
+  q.meta, q.request, q.history, q.generation, q.settled, q.route,
   (SELECT p.url FROM outcome p WHERE p.id = q.parent), h.name
 FROM queue q CROSS JOIN host h ON h.hid = q.hid WHERE :hid IS NULL OR q.hid = :hid;
 
@@ -22,7 +22,7 @@ FROM queue q CROSS JOIN host h ON h.hid = q.hid WHERE :hid IS NULL OR q.hid = :h
 -- URLs that wait for a time, host by host, then the names behind their numbers. Of one host when :hid says so.
 SELECT
   d.hid, d.class, d.id, d.tail, d.url, d.depth, d.hops, d.attempts, d.parent, d.relation, d.found_at, d.suspect, d.label,
-  d.meta, d.request, d.history, d.generation, d.settled,
+  d.meta, d.request, d.history, d.generation, d.settled, d.route,
   (SELECT p.url FROM outcome p WHERE p.id = d.parent), h.name
 FROM delayed d CROSS JOIN host h ON h.hid = d.hid WHERE :hid IS NULL OR d.hid = :hid;
 
@@ -31,7 +31,7 @@ FROM delayed d CROSS JOIN host h ON h.hid = d.hid WHERE :hid IS NULL OR d.hid = 
 -- powers of two, a bit for each state that is wanted.
 SELECT
   o.hid, o.class, o.id, o.tail, o.url, o.depth, o.hops, o.attempts, o.parent, o.relation, o.found_at, 0, o.label, o.meta,
-  o.request, o.history, o.generation, NULL,
+  o.request, o.history, o.generation, NULL, o.route,
   o.state, o.at, o.token, o.reason, o.detail, o.requested_at, o.status, o.elapsed_ms, o.segment, o.offset, o.length,
   o.digest, o.mime, o.size, o.etag, o.last_modified, o.target, o.copy_of, o.next_visit, o.interval_ms, o.changed,
   o.content,

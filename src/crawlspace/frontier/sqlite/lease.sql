@@ -8,7 +8,7 @@ ORDER BY next_at LIMIT ?;
 -- The first URLs of a host's queue.
 SELECT
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled
+  generation, settled, route
 FROM queue WHERE hid = ? ORDER BY class, id LIMIT ?;
 
 -- name: hold
@@ -41,10 +41,10 @@ SELECT hid, count(*), min(class) FROM (
 -- These URLs join their queues.
 INSERT INTO queue (
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled
+  generation, settled, route
 ) SELECT
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled
+  generation, settled, route
 FROM delayed WHERE due_at <= ? ORDER BY due_at, id LIMIT ?;
 
 -- name: forget_due

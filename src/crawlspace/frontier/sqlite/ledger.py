@@ -13,7 +13,7 @@ from typing import NamedTuple
 from crawlspace.errors import UsageError
 from crawlspace.exchange import RobotsFile, RobotsVerdict
 from crawlspace.frontier.counters import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
-from crawlspace.frontier.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation
+from crawlspace.frontier.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation, routes
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.schema import FORMAT
@@ -162,6 +162,7 @@ class Ledger:
             meta=row.meta,
             history=() if row.history is None else history(row.history),
             generation=row.generation,
+            routes=routes(row.route),
         )
 
     def _ended(self, number: int) -> Story | None:
@@ -192,6 +193,7 @@ class Ledger:
             meta=row.meta,
             history=() if row.history is None else history(row.history),
             generation=row.generation,
+            routes=routes(row.route),
             next_visit=end.next_visit,
             interval_ms=end.interval_ms,
             changed=None if end.changed is None else bool(end.changed),

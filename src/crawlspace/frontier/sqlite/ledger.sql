@@ -50,7 +50,7 @@ SELECT name, token, next_at FROM host WHERE hid = ?;
 -- An outcome, then the names behind its numbers: parent, first copy, archive file.
 SELECT
   o.hid, o.class, o.id, o.tail, o.url, o.depth, o.hops, o.attempts, o.parent, o.relation, o.found_at, 0, o.label, o.meta,
-  o.request, o.history, o.generation, NULL,
+  o.request, o.history, o.generation, NULL, o.route,
   o.state, o.at, o.token, o.reason, o.detail, o.requested_at, o.status, o.elapsed_ms, o.segment, o.offset, o.length,
   o.digest, o.mime, o.size, o.etag, o.last_modified, o.target, o.copy_of, o.next_visit, o.interval_ms, o.changed,
   o.content,

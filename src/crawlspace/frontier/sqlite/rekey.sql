@@ -190,7 +190,7 @@ FROM merged WHERE id = :id;
 -- A waiting URL that comes back, as a row of the queue.
 SELECT
   :hid, class, id, :tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, NULL
+  generation, NULL, NULL
 FROM merged WHERE id = :id;
 
 -- name: forget_merged

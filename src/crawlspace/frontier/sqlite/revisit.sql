@@ -25,10 +25,10 @@ FROM outcome WHERE id = ? ON CONFLICT DO NOTHING;
 -- The URL joins its host's queue in the next generation, with all its tries.
 INSERT INTO queue (
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled
+  generation, settled, route
 ) SELECT
   hid, class, id, tail, url, depth, hops, 0, parent, relation, found_at, 0, label, meta, request, NULL, generation + 1,
-  token
+  token, route
 FROM outcome WHERE id = ?;
 
 -- name: forget

@@ -14,13 +14,15 @@ from typing import assert_never
 
 from crawlspace.frontier.counters import BYTES, DUPLICATES, FETCHES, PAGES
 from crawlspace.frontier.rounds import last_done, planned, unchanged
-from crawlspace.frontier.rows import Ending, Waiting, detail_column, ending, with_attempt
+from crawlspace.frontier.routes import Used
+from crawlspace.frontier.rows import Ending, Waiting, detail_column, ending, rerouted, with_attempt
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite import crowds, groups
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.condemned import condemn
 from crawlspace.frontier.sqlite.revisit import visits
+from crawlspace.frontier.sqlite.routes import write_used
 from crawlspace.frontier.sqlite.urls import Urls
 from crawlspace.states import Event, UrlState, advance
 from crawlspace.types import (
@@ -33,6 +35,7 @@ from crawlspace.types import (
     ProcessingFailed,
     Refused,
     Released,
+    Rerouted,
     RetryAt,
     Settlement,
     Unchanged,
@@ -45,7 +48,7 @@ _DIGEST_BYTES = 16
 _NOTHING = hashlib.sha256(b"").digest()
 _UNNAMED = "unknown"
 
-_OfUrl = Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Refused | Died
+_OfUrl = Finished | Unchanged | ProcessingFailed | WasRedirect | Moved | RetryAt | Rerouted | Refused | Died
 
 _EVENTS: dict[type[_OfUrl], Event] = {
     Finished: Event.FINISH,
@@ -54,6 +57,7 @@ _EVENTS: dict[type[_OfUrl], Event] = {
     WasRedirect: Event.REDIRECT,
     Moved: Event.MOVE,
     RetryAt: Event.RETRY,
+    Rerouted: Event.REROUTE,
     Refused: Event.REFUSE,
     Died: Event.DIE,
 }
@@ -84,6 +88,7 @@ class Settling:
         self._segments: dict[str, int] = {}
         self._reach: dict[int, int] = {}
         self._ends: list[tuple[Waiting, Ending]] = []
+        self._used = Used()
 
     def run(self, settlements: Sequence[Settlement]) -> list[Answer]:
         """Apply them in order; one answer each. Raises `IllegalMove` when one was not the lease's to make."""
@@ -95,6 +100,7 @@ class Settling:
         """Write what the batch has collected."""
         self._write_ends()
         self._connection.executemany(_SQL["reach"], [(reach, number) for number, reach in self._reach.items()])
+        write_used(self._connection, self._used)
 
     def _one(self, settlement: Settlement) -> Answer:
         fence = self._fence(settlement.hid)
@@ -148,7 +154,8 @@ class Settling:
         delta = self._book.host(settlement.hid)
         delta.queued -= 1
         delta.leased -= 1
-        if not isinstance(settlement, Refused):
+        if not isinstance(settlement, Refused) and settlement.evidence.asked:
+            self._used.count(settlement)
             delta.fetched += 1
             self._book.add(FETCHES, 1)
             self._book.add(BYTES, settlement.evidence.size)
@@ -172,6 +179,8 @@ class Settling:
                 self._book.host(row.hid).join(row.front_class)
             case RetryAt():
                 self._retry(settlement, row)
+            case Rerouted():
+                self._reroute(settlement, row)
             case Refused():
                 self._refuse(settlement, row, state)
             case Died():
@@ -221,6 +230,11 @@ class Settling:
         tried = with_attempt(row, Attempt(seen.at, seen.error or _UNNAMED, seen.status))
         self._reaches(seen)
         self._urls.delay(tried._replace(settled=settlement.token), settlement.due)
+        self._book.host(row.hid).delayed += 1
+
+    def _reroute(self, settlement: Rerouted, row: Waiting) -> None:
+        self._reaches(settlement.evidence)
+        self._urls.delay(rerouted(row, settlement), settlement.due)
         self._book.host(row.hid).delayed += 1
 
     def _refuse(self, settlement: Refused, row: Waiting, state: UrlState) -> None:

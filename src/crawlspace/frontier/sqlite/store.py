@@ -45,6 +45,7 @@ from crawlspace.frontier.sqlite.loss import Losing, clamp
 from crawlspace.frontier.sqlite.reprocess import Reprocessing
 from crawlspace.frontier.sqlite.review import Reviewing, browse
 from crawlspace.frontier.sqlite.revive import revive
+from crawlspace.frontier.sqlite.routes import RouteTable
 from crawlspace.frontier.sqlite.schema import migrate, require, steps
 from crawlspace.frontier.sqlite.settle import Settling
 from crawlspace.policy.commands import Asked, Hold, News
@@ -82,7 +83,7 @@ LOOK_AGAIN_MS = 1_000
 """As long as anything is under way anywhere, one of several processes without work looks again after this time."""
 
 
-class SqliteFrontier:
+class SqliteFrontier(RouteTable):
     """A frontier in one file. Make it with `open`."""
 
     def __init__(self, path: Path | str, settings: FrontierSettings, clock: Clock, *, threaded: bool) -> None:
@@ -96,8 +97,7 @@ class SqliteFrontier:
         self._worker = 0
         self._crowded: Place | None = FIRST
         """How far hosts that rest for their address were looked at again since the start; None when all were."""
-        self._asking = 0
-        """The worker that asked for leases last."""
+        self._asking = 0  # the worker that asked for leases last
 
     @classmethod
     async def open(

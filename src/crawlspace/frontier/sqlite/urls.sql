@@ -2,15 +2,15 @@
 -- A waiting URL, whatever its class.
 SELECT
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled
+  generation, settled, route
 FROM queue WHERE hid = ? AND class IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) AND id = ?;
 
 -- name: enqueue
 -- A URL joins its host's queue.
 INSERT INTO queue (
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+  generation, settled, route
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: enqueue_link
 -- A link joins its host's queue for the first time, with nothing else to say: NULLs that are written out cost far more.
@@ -21,13 +21,13 @@ VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0, 0);
 -- A URL leaves its host's queue, unless this lease sent it back there already.
 DELETE FROM queue WHERE hid = ? AND class = ? AND id = ? AND settled IS NOT ? RETURNING
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled;
+  generation, settled, route;
 
 -- name: delayed
 -- A URL that waits for a time, and that time last.
 SELECT
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled,
+  generation, settled, route,
   due_at
 FROM delayed WHERE id = ?;
 
@@ -35,9 +35,9 @@ FROM delayed WHERE id = ?;
 -- A URL begins to wait for a time.
 INSERT INTO delayed (
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled,
+  generation, settled, route,
   due_at
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: undelay
 -- A URL waits for a time no longer.
@@ -51,15 +51,17 @@ SELECT state, reason, token FROM outcome WHERE id = ?;
 -- A URL gets its outcome.
 INSERT INTO outcome (
   id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history, generation,
-  state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, offset, length, digest, mime, size, etag,
+  route, state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, offset, length, digest, mime, size, etag,
   last_modified, target, copy_of, next_visit, interval_ms, changed, content
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+) VALUES (
+  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+);
 
 -- name: reopen
 -- An outcome is undone: the columns of a waiting URL with all its tries.
 DELETE FROM outcome WHERE id = ? AND state = ? RETURNING
   hid, class, id, tail, url, depth, hops, 0, parent, relation, found_at, 0, label, meta, request, history,
-  generation, NULL;
+  generation, NULL, NULL;
 
 -- name: held
 -- The URLs of a host's live lease, as a JSON array of [class, id].
