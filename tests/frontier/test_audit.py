@@ -114,7 +114,7 @@ def test_what_rows_prove_wrong_is_told_and_mended(path: Path, statement: str, to
         ("UPDATE seen SET id = 99 WHERE id = 3", "URL 3 has a key that is not known"),
         (
             "INSERT INTO queue SELECT hid, class, id, tail, url, depth, hops, attempts, parent, relation, "
-            "found_at, 0, label, meta, request, history, generation, NULL FROM outcome WHERE id = 1",
+            "found_at, 0, label, meta, request, history, generation, NULL, route FROM outcome WHERE id = 1",
             "URL 1 is in two places",
         ),
         ("UPDATE outcome SET hid = 7 WHERE id = 1", "1 URLs belong to hosts that are not there"),
