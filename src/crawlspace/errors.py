@@ -61,6 +61,12 @@ class ArchiveAway(DiskFull):
     """The storage of the archive cannot be reached; the crawl can be resumed once it can."""
 
 
+class LeftOut(CrawlspaceError):
+    """It is done, without what lies in the archives of other workers."""
+
+    exit_code = 8
+
+
 class ArchiveSuspect(StoreError):
     """An archive file could not be made durable: what was appended since its last flush must be written again."""
 

@@ -276,9 +276,9 @@ def test_standard_output_holds_the_export_and_nothing_else(crawlspace: Command, 
     assert json.loads(told)["rows"] == 1
 
 
-def test_only_a_crawl_with_its_own_frontier_can_be_exported(crawlspace: Command, crawl: Path, tmp_path: Path) -> None:
+def test_where_no_crawl_was_started_nothing_is_exported(crawlspace: Command, crawl: Path, tmp_path: Path) -> None:
     none = crawlspace("export", tmp_path / "none", "-o", tmp_path / "a.csv")
     assert (none.code, "there is no crawl directory" in none.err) == (2, True)
     (crawl / "frontier.toml").write_text("address = 'postgresql://h/d'\nworker = 'w'\n")
-    shared = crawlspace("export", crawl, "-o", tmp_path / "a.csv")
-    assert (shared.code, "crawlspace index" in shared.err) == (2, True)
+    both = crawlspace("export", crawl, "-o", tmp_path / "a.csv")
+    assert (both.code, "has a frontier of its own" in both.err) == (2, True)

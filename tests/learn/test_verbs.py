@@ -220,7 +220,7 @@ def test_one_page_of_each_group_is_exported(verb: Verb, made: Path, tmp_path: Pa
 def test_of_near_duplicates_one_represents_all_where_that_is_asked(made: Path) -> None:
     place = CrawlDirectory(made)
     with open_duplicates(place, settings_used(place)) as duplicates:
-        copies = {copy.url: copy for copy in duplicates._groups.pages()}
+        copies = {copy.url: copy for copy in duplicates._groups.pages.pages()}
         pair = [copies[f"{SITE}/one"].id, copies[f"{SITE}/two"].id]
         assert [duplicates.represents(number) for number in pair] == [True, True]
         assert sorted(duplicates.represents(number, near=True) for number in pair) == [False, True]

@@ -55,7 +55,7 @@ class Told:
 
     def ask(self, query: str, rules: Rules = RULES, reach: dict[str, int] | None = None) -> list[tuple[Any, ...]]:
         connection = views.connect(self.directory, rules)
-        views.add_records(connection, self.directory, rules, reach)
+        views.add_records(connection, [self.directory], rules, reach)
         views.lock(connection)
         rows: list[tuple[Any, ...]] = connection.execute(query).fetchall()
         connection.close()
@@ -262,7 +262,7 @@ LOCKED: Sequence[str] = (
 
 def test_a_question_reaches_nothing_outside(tmp_path: Path) -> None:
     connection = views.connect(tmp_path, RULES)
-    views.add_records(connection, tmp_path, RULES)
+    views.add_records(connection, [tmp_path], RULES)
     views.lock(connection)
     for query in LOCKED:
         with pytest.raises(UsageError, match="no answer"), views.errors():

@@ -32,6 +32,13 @@ class CrawlDirectory:
     """The places of one crawl."""
 
     path: Path
+    also: tuple[Path, ...] = ()
+    """Directories of other workers of the same crawl, whose archive and records are read too by who only reads."""
+
+    @property
+    def beside(self) -> list[CrawlDirectory]:
+        """The others."""
+        return [CrawlDirectory(path) for path in self.also]
 
     @property
     def database(self) -> Path:

@@ -11,19 +11,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum, unique
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from crawlspace.app.directory import CrawlDirectory
-from crawlspace.app.raw import read_archive
-from crawlspace.clock import SystemClock
+from crawlspace.app.snapshot import Elsewhere, Whereabouts, open_groups, reading_disk
+from crawlspace.archive.reader import Reader
 from crawlspace.content.difference import Difference, difference
 from crawlspace.content.minhash import Document, MinHashSettings, NearDuplicates
 from crawlspace.content.significant import kin, significant_fields
 from crawlspace.engine.fingerprints import Content
-from crawlspace.errors import CrawlDirError, StoreDamaged
+from crawlspace.errors import StoreDamaged
 from crawlspace.fetch.replay import result_of
-from crawlspace.frontier.sqlite.duplicates import Copy, Groups, open_groups
+from crawlspace.frontier.alike import Copy, Groups
 from crawlspace.policy.representative import Chosen, Member, representative
 from crawlspace.settings import Settings
 from crawlspace.types import Story, Unusable
@@ -31,6 +31,8 @@ from crawlspace.urls import Identity, policy_from
 
 MEMBERS = 1000
 """Members of a group that are looked at; further ones are counted."""
+AT_ONCE = 1000
+"""URLs whose groups are asked for together."""
 KEPT = 4096
 """Groups whose representatives are remembered."""
 
@@ -86,13 +88,17 @@ class Duplicates:
     """The groups of one crawl at one moment. Made by `open_duplicates`."""
 
     def __init__(self, directory: CrawlDirectory, settings: Settings, groups: Groups, identity: Identity) -> None:
-        self._archive = read_archive(directory, settings, SystemClock())
+        disk = reading_disk(directory, settings)
+        self._archive = Reader(disk, directory.archive, settings.archive.max_record)
+        self._whereabouts = Whereabouts(directory, disk, groups.pages.owner)
         self._settings = settings
         self._groups = groups
         self._identity = identity
         self._chosen: OrderedDict[tuple[int, bytes], int] = OrderedDict()
         self.unreadable = 0
         """Pages whose capture could not be read."""
+        self.elsewhere = Elsewhere()
+        """Those whose capture lies in the archive of another worker."""
 
     def groups(self, wanted: Wanted) -> Iterator[Group]:
         """The groups that are asked for, in the order in which their first pages were found."""
@@ -110,23 +116,29 @@ class Duplicates:
 
     def represents(self, number: int, *, near: bool = False) -> bool:
         """Whether a page stands for its group, as one that has none does; with `near` also for near-duplicates."""
-        found = self._groups.group_of(number)
+        return self._represents(number, self._groups.pages.groups_of([number]).get(number), near=near)
+
+    def _represents(self, number: int, found: tuple[int | None, bytes] | None, *, near: bool = False) -> bool:
         if found is None or found[0] is None:
             return True
         group, text = found[0], b"" if near else found[1]
         chosen = self._chosen.get((group, text))
         if chosen is None:
-            members = (copy for copy in self._groups.members(group) if near or copy.text == text)
+            members = (copy for copy in self._groups.pages.members(group) if near or copy.text == text)
             chosen = self._chosen[group, text] = self._group(Likeness.NEAR, members).chosen.member.id
             if len(self._chosen) > KEPT:
                 self._chosen.popitem(last=False)
         return chosen == number
 
-    def keeps(self, story: Story) -> bool:
-        """Whether a URL is the one to be kept of those that say the same; of what has no text, of the same bytes."""
-        if self._groups.group_of(story.id) is None:
-            return story.copy_of is None
-        return self.represents(story.id)
+    def kept(self, stories: Iterable[Story]) -> Iterator[Story]:
+        """Those of some URLs that are kept of those that say the same; of what has no text, of the same bytes."""
+        waiting = iter(stories)
+        while some := list(islice(waiting, AT_ONCE)):
+            groups = self._groups.pages.groups_of([story.id for story in some])
+            for story in some:
+                found = groups.get(story.id)
+                if story.copy_of is None if found is None else self._represents(story.id, found):
+                    yield story
 
     def difference(self, group: Group) -> tuple[Copy, Difference] | None:
         """A member whose text is not that of the page that stands for the group, and where the two differ.
@@ -147,7 +159,7 @@ class Duplicates:
     # -- how groups are made --------------------------------------------------------------------------------
 
     def _found(self, likeness: Likeness | None) -> Iterator[Group]:
-        for _, members in groupby(self._groups.members(), key=lambda copy: copy.group):
+        for _, members in groupby(self._groups.pages.members(), key=lambda copy: copy.group):
             group = self._group(Likeness.NEAR, members)
             if len({copy.text for copy in group.copies}) == 1:
                 group = Group(Likeness.EXACT, group.copies, group.chosen, group.more)
@@ -156,24 +168,24 @@ class Duplicates:
 
     def _exact(self) -> Iterator[Group]:
         """Groups of equal texts, also within those of near-duplicates."""
-        for _, members in groupby(self._groups.members_by_text(), key=lambda copy: (copy.group, copy.text)):
+        for _, members in groupby(self._groups.pages.members_by_text(), key=lambda copy: (copy.group, copy.text)):
             yield self._group(Likeness.EXACT, members)
 
     def _similar(self, wanted: Wanted) -> Iterator[Group]:
         near: NearDuplicates[int] = NearDuplicates(
-            lambda number: self.text(self._groups.page(number)), MinHashSettings(threshold=wanted.threshold)
+            lambda number: self.text(self._groups.pages.page(number)), MinHashSettings(threshold=wanted.threshold)
         )
-        for copy in self._groups.pages():
+        for copy in self._groups.pages.pages():
             content = self._content(copy)
             if content is not None:
                 text = content.text()
                 near.add(Document(copy.id, text, self._kin(content, text) if copy.kin is None else copy.kin))
         for numbers in near.groups():
-            yield self._group(Likeness.SIMILAR, map(self._groups.page, numbers))
+            yield self._group(Likeness.SIMILAR, map(self._groups.pages.page, numbers))
 
     def _count_links(self) -> None:
         """Each page counts once for each page that it links to, itself left out."""
-        for copy in self._groups.pages():
+        for copy in self._groups.pages.pages():
             content = self._content(copy)
             if content is not None:
                 page = content.read
@@ -215,7 +227,11 @@ class Duplicates:
             result = result_of(self._archive.open(copy.pointer), self._settings.fetch)
             return Content.of(result, self._settings.discovery)
         except StoreDamaged:
-            self.unreadable += 1
+            owner = self._whereabouts.owner(copy.pointer)
+            if owner is None:
+                self.unreadable += 1
+            else:
+                self.elsewhere[owner] += 1
             return None
 
 
@@ -230,13 +246,8 @@ def _form(identity: Identity, url: str) -> str:
 
 @contextmanager
 def open_duplicates(directory: CrawlDirectory, settings: Settings) -> Iterator[Duplicates]:
-    """The groups of a crawl as they are now; raises `CrawlDirError` for one whose frontier is shared."""
+    """The groups of a crawl as they are now; raises `CrawlDirError` or `StoreError`."""
     directory.require()
-    if directory.shared.exists():
-        raise CrawlDirError(
-            f"{directory.path} works on a shared frontier, whose groups cannot be listed yet",
-            hint="`crawlspace stats` tells how many duplicates there are",
-        )
     identity = Identity(policy_from(settings.identity))
-    with open_groups(directory.database, settings.frontier(), lambda url: _form(identity, url)) as groups:
+    with open_groups(directory, settings, lambda url: _form(identity, url)) as groups:
         yield Duplicates(directory, settings, groups, identity)

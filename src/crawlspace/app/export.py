@@ -24,12 +24,12 @@ from crawlspace.app.exporting.sources import Sources
 from crawlspace.app.exporting.tabling import write_table
 from crawlspace.app.exporting.wanted import Exported, Format, Wanted, What, format_of, usual
 from crawlspace.app.output import Target, directory_of, reached
+from crawlspace.app.snapshot import open_snapshot
 from crawlspace.archive.runs import Runs
 from crawlspace.clock import SystemClock
 from crawlspace.errors import UsageError
 from crawlspace.exports.graphml import graphml
 from crawlspace.exports.tables import Row
-from crawlspace.frontier.sqlite.export import open_snapshot
 from crawlspace.settings import Settings, load
 from crawlspace.states import UrlState
 from crawlspace.types import Story
@@ -52,14 +52,9 @@ def export(
     """Write what is wanted to `target`, or to standard output; raises `UsageError`, `StoreError` or `DiskFull`."""
     wanted.require()
     directory.require()
-    if directory.shared.exists():
-        raise UsageError(
-            f"the frontier of {directory.path} is shared, and only one that lies in its directory can be exported",
-            hint="its archive has an index all the same: crawlspace index DIR",
-        )
     maker = Maker(SOFTWARE, directory.path.resolve().name, SystemClock().now())
-    exporting = _Exporting(directory, settings, wanted, maker)
-    with open_snapshot(directory.database, settings.frontier()) as snapshot:
+    with open_snapshot(directory, settings) as snapshot:
+        exporting = _Exporting(Sources(directory, settings, Exported(), snapshot.owner), wanted, maker)
         if wanted.what is What.RECORDS:
             exporting.write_records(record_rows(directory, settings, wanted, snapshot.reach()), Target(target, force))
             return exporting.done
@@ -115,18 +110,18 @@ def _chosen(
         yield stories
         return
     with open_duplicates(directory, settings) as duplicates:
-        yield filter(duplicates.keeps, stories)
+        yield duplicates.kept(stories)
 
 
 class _Exporting:
     """One export."""
 
-    def __init__(self, directory: CrawlDirectory, settings: Settings, wanted: Wanted, maker: Maker) -> None:
-        self.done = Exported()
+    def __init__(self, sources: Sources, wanted: Wanted, maker: Maker) -> None:
+        self.done = sources.done
         self._wanted = wanted
         self._maker = maker
-        self._sources = Sources(directory, settings, self.done)
-        self._rows = Rows(self._sources)
+        self._sources = sources
+        self._rows = Rows(sources)
 
     def write(self, stories: Iterable[Story], target: Target) -> None:
         """Write what these URLs have to tell."""

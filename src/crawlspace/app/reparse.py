@@ -18,22 +18,23 @@ from crawlspace.app.compose import OpenCrawl, Plan, open_crawl, reader_of
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import recorded, records_at, rules_of
 from crawlspace.app.piping import piping
-from crawlspace.app.raw import read_archive
+from crawlspace.app.raw import disk_of, read_archive
 from crawlspace.app.reparsing.batch import Batch, Job
 from crawlspace.app.reparsing.pools import Here, Pool
 from crawlspace.app.reparsing.selection import CAPTURED, Choosing, Chosen, Task
+from crawlspace.app.snapshot import Elsewhere, Whereabouts, open_snapshot
 from crawlspace.app.sql import numbers_where
+from crawlspace.app.store import put_right
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock
 from crawlspace.engine.reading import Reader
-from crawlspace.errors import StoreDamaged, UsageError
+from crawlspace.errors import StoreDamaged
 from crawlspace.fetch.replay import result_of
-from crawlspace.frontier.sqlite.export import open_snapshot
 from crawlspace.parsers import Parser
 from crawlspace.records import Records, fold
 from crawlspace.records.views import parsed
 from crawlspace.settings import Settings
-from crawlspace.types import Captured, Finished, QueuedUrl, Relation, Story, Unusable, host_id
+from crawlspace.types import Captured, Finished, Pointer, QueuedUrl, Relation, Story, Unusable, host_id
 
 STORED_AT_ONCE = 100
 DAMAGES_KEPT = 1000
@@ -57,6 +58,8 @@ class Reparsed:
     damaged: int = 0
     damages: list[str] = field(default_factory=list)
     """Captures that could not be read, in words, no more than `DAMAGES_KEPT`."""
+    elsewhere: Elsewhere = field(default_factory=Elsewhere)
+    """Captures in the archives of other workers, whose own directories parse them."""
     finished: int = 0
     """URLs that were stored and are done."""
     unfinished: int = 0
@@ -101,7 +104,7 @@ def reparse(
 ) -> Reparsed:
     """Parse again; raises `UsageError`, `CrawlDirInUse` while the crawl runs, `StoreError` or `DiskFull`."""
     done = done or Reparsed()
-    _require_own(directory)
+    directory.require()
     place, rules = records_at(directory), rules_of(settings.identity)
     with directory.locked():
         records = Records(place)
@@ -122,26 +125,20 @@ def _tasks(directory: CrawlDirectory, settings: Settings, order: Order, done: Re
     """The captures to parse."""
     chosen = order.chosen
     with ExitStack() as stack:
-        snapshot = stack.enter_context(open_snapshot(directory.database, settings.frontier()))
+        snapshot = stack.enter_context(open_snapshot(directory, settings))
+        whereabouts = Whereabouts(directory, disk_of(settings.archive), snapshot.owner)
         wanted = None
         if chosen.condition is not None:
             wanted = numbers_where(directory, settings, chosen.condition)
         read = parsed(records_at(directory), rules_of(settings.identity), order.parser.name)
         choosing = Choosing(order.parser, chosen, wanted)
         for tally in choosing.run(snapshot.stories(CAPTURED, chosen.host), read):
-            if tally.task is not None:
-                yield tally.task
-            else:
+            if tally.task is None:
                 done.left(tally.why)
-
-
-def _require_own(directory: CrawlDirectory) -> None:
-    directory.require()
-    if directory.shared.exists():
-        raise UsageError(
-            f"the frontier of {directory.path} is shared, and only captures of one that lies in its directory can be "
-            "parsed again"
-        )
+            elif (owner := whereabouts.owner_at_once(tally.task.captured.pointer)) is not None:
+                done.elsewhere[owner] += 1
+            else:
+                yield tally.task
 
 
 # -- what is stored -----------------------------------------------------------------------------------------
@@ -154,10 +151,12 @@ async def finish_stored(directory: CrawlDirectory, plan: Plan, clock: Clock, don
         pipeline = piping(reader, plan.settings.parsers, directory.path, plan.watch)
         async with pipeline, recorded(directory, plan.settings, reader.parsers) as records:
             archive = read_archive(directory, plan.settings, clock)
+            own = await put_right(directory, plan.settings.frontier(), clock) | await crawl.frontier.segments()
+            again = Again(reader, archive, records, frozenset(own) if directory.shared.exists() else None)
             after = 0
             while stories := await crawl.frontier.unprocessed(after, STORED_AT_ONCE):
                 after = stories[-1].id
-                await _finish(crawl, Again(reader, archive, records), stories, done)
+                await _finish(crawl, again, stories, done)
 
 
 class Again(NamedTuple):
@@ -166,10 +165,16 @@ class Again(NamedTuple):
     reader: Reader
     archive: WarcArchive
     records: Records | None
+    own: frozenset[str] | None
+    """Archive files of this directory's workers, where there are others too."""
+
+    def is_elsewhere(self, pointer: Pointer) -> bool:
+        """Whether a capture that cannot be read is for another directory to read."""
+        return self.own is not None and pointer.file not in self.own
 
 
 async def _finish(crawl: OpenCrawl, again: Again, stories: Iterable[Story], done: Reparsed) -> None:
-    reader, archive, records = again
+    reader, archive, records, _ = again
     for story in stories:
         url = _as_queued(crawl, story)
         pointer = story.evidence.pointer if story.evidence is not None else None
@@ -180,7 +185,8 @@ async def _finish(crawl: OpenCrawl, again: Again, stories: Iterable[Story], done
             result = result_of(archive.open(pointer), crawl.plan.settings.fetch)
         except StoreDamaged as error:
             done.unfinished += 1
-            done.see(Batch(unreadable=[f"{story.url}: {error.message}"]))
+            if not again.is_elsewhere(pointer):
+                done.see(Batch(unreadable=[f"{story.url}: {error.message}"]))
             continue
         evidence = replace(story.evidence, error=None, detail="")
         item = await reader.again(Finished(0, host_id(url.key), url, evidence), result)

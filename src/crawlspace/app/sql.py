@@ -17,8 +17,8 @@ from typing import Any
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import records_at, rules_of
+from crawlspace.app.snapshot import open_snapshot
 from crawlspace.errors import UsageError
-from crawlspace.frontier.sqlite.export import open_snapshot
 from crawlspace.records import Rules
 from crawlspace.records.columns import arrow
 from crawlspace.records.statements import statements
@@ -89,15 +89,15 @@ def ask(
     `reach` says how far settled captures reach into each file of the archive, while a crawl may run.
     """
     rules = rules_of(settings.identity)
-    place = records_at(directory)
-    with closing(connect(place, rules, memory)) as connection, errors():
+    places = [records_at(each) for each in (directory, *directory.beside)]
+    with closing(connect(places[0], rules, memory)) as connection, errors():
         if not is_reading(connection, asked.query):
             raise UsageError("a question is one SELECT", hint="nothing can be changed by a question")
         names = {name.lower() for name in _NAMES.findall(asked.query)}
         _add_tables(connection, directory, settings, rules, names)
         caution = ""
         if names & set(TABLES):
-            add_records(connection, place, rules, reach)
+            add_records(connection, places, rules, reach)
             caution = _caution(connection, names)
         lock(connection)
         found = connection.execute(asked.query, dict(asked.parameters) or None)
@@ -147,28 +147,26 @@ def _rows(found: Any) -> Iterator[tuple[Any, ...]]:
 def _add_tables(
     connection: Any, directory: CrawlDirectory, settings: Settings, rules: Rules, names: set[str]
 ) -> None:
-    has_table = directory.captures.is_dir() and any(directory.captures.glob("date=*/bucket=*/*.parquet"))
-    if OUTCOMES in names or (CAPTURES in names and not has_table):
+    found = [each.captures for each in (directory, *directory.beside)]
+    tables = [each for each in found if each.is_dir() and any(each.glob("date=*/bucket=*/*.parquet"))]
+    shared = directory.shared.exists()
+    if OUTCOMES in names or (CAPTURES in names and (shared or not tables)):
         _add_outcomes(connection, directory, settings, rules)
     if CAPTURES not in names:
         return
-    if has_table:
+    if tables:
         import pyarrow.dataset as ds
 
-        connection.register("captures_", ds.dataset(str(directory.captures), format="parquet", partitioning="hive"))
-        connection.execute(_TABLES["captures"])
+        parts = [ds.dataset(str(each), format="parquet", partitioning="hive") for each in tables]
+        connection.register("captures_", ds.dataset(parts))
+        connection.execute(_TABLES["captures_of_some" if shared else "captures"])
     else:
         connection.execute(_TABLES["captured"])
 
 
 def _add_outcomes(connection: Any, directory: CrawlDirectory, settings: Settings, rules: Rules) -> None:
     """Each URL that is known, as it was at one moment."""
-    if directory.shared.exists():
-        raise UsageError(
-            f"the frontier of {directory.path} is shared, and its outcomes cannot be asked here",
-            hint="records can be; and captures, when `crawlspace index DIR --table` has made their table",
-        )
-    with open_snapshot(directory.database, settings.frontier()) as snapshot:
+    with open_snapshot(directory, settings) as snapshot:
         stories = snapshot.stories(frozenset(UrlState))
         first = True
         while batch := list(islice(stories, _AT_ONCE)):

@@ -153,18 +153,35 @@ async def open_to_read(directory: CrawlDirectory, settings: FrontierSettings, cl
 @contextmanager
 def inspected(directory: CrawlDirectory, settings: FrontierSettings, clock: Clock) -> Iterator[Inspection]:
     """The shared store of a directory, to be held against itself and against this directory's archive."""
+    place, names = looked_at(directory, settings, clock)
+    from crawlspace.frontier.postgres.inspection import open_inspection
+
+    with open_inspection(place, names) as inspection:
+        yield inspection
+
+
+def looked_at(directory: CrawlDirectory, settings: FrontierSettings, clock: Clock) -> tuple[Place, list[str]]:
+    """Where the shared store of a directory lies, and the names of its workers there, for a look at all of it.
+
+    Those of the directories beside it too; raises `UsageError` for one that works on another store.
+    """
 
     async def look() -> None:
         # Whether there is a crawl there, in a format that we know, is for the store itself to say.
         await (await open_beside(directory, settings, clock)).close()
 
     kept = _kept(directory, None)
+    names = _names(kept)
+    for other in directory.beside:
+        if not other.shared.exists() or _read(other).address != kept.address:
+            raise UsageError(f"{other.path} does not work on {kept.address}", hint="name directories of one crawl")
+        names += _names(_read(other))
     run_loop(look)
-    names = [kept.worker, *(f"{kept.worker}.{number}" for number in range(1, kept.members + 1))]
-    from crawlspace.frontier.postgres.inspection import open_inspection
+    return _place(kept.address), names
 
-    with open_inspection(_place(kept.address), names) as inspection:
-        yield inspection
+
+def _names(kept: _Shared) -> list[str]:
+    return [kept.worker, *(f"{kept.worker}.{number}" for number in range(1, kept.members + 1))]
 
 
 def dump_command(directory: CrawlDirectory, file: Path) -> str:

@@ -49,19 +49,8 @@ class AppendFile(Protocol):
         ...
 
 
-class Disk(Protocol):
-    """A directory's worth of files."""
-
-    grows: bool
-    """Whether a file can be added to when it was synced."""
-
-    def make_directory(self, path: Path) -> None:
-        """Make the directory and its parents unless they are there."""
-        ...
-
-    def create(self, path: Path) -> AppendFile:
-        """A new empty file; `FileExistsError` when anything has that name."""
-        ...
+class ReadDisk(Protocol):
+    """What those need who only read."""
 
     def names(self, directory: Path) -> list[str]:
         """Names of the plain files in `directory`, in no order."""
@@ -73,6 +62,21 @@ class Disk(Protocol):
 
     def read(self, path: Path, offset: int, length: int) -> bytes:
         """A slice of a file; shorter only where the file ends."""
+        ...
+
+
+class Disk(ReadDisk, Protocol):
+    """A directory's worth of files."""
+
+    grows: bool
+    """Whether a file can be added to when it was synced."""
+
+    def make_directory(self, path: Path) -> None:
+        """Make the directory and its parents unless they are there."""
+        ...
+
+    def create(self, path: Path) -> AppendFile:
+        """A new empty file; `FileExistsError` when anything has that name."""
         ...
 
     def cut(self, path: Path, size: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from crawlspace.archive.captures import RESPONSE, lacks_payload
-from crawlspace.archive.disk import Disk
+from crawlspace.archive.disk import ReadDisk
 from crawlspace.archive.members import BrokenMember, deflate, members
 from crawlspace.archive.reader import Reader
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode, encode, sha1_name, spelled
@@ -40,7 +40,7 @@ class Exchange(NamedTuple):
 class Exchanges:
     """Exchanges of one directory."""
 
-    def __init__(self, disk: Disk, directory: Path, max_record: int) -> None:
+    def __init__(self, disk: ReadDisk, directory: Path, max_record: int) -> None:
         self._disk = disk
         self._directory = directory
         self._cap = max_record + HEAD_LIMIT

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from crawlspace.archive.disk import FILE_NAME, Disk
+from crawlspace.archive.disk import FILE_NAME, Disk, ReadDisk
 from crawlspace.types import Joined, Pointer
 
 MARK = "-joined-"
@@ -37,7 +37,7 @@ class Joins:
         self._parts = {part: (whole.name, base) for whole in self._wholes.values() for part, base in whole.parts}
 
     @classmethod
-    def of(cls, disk: Disk, directory: Path, names: Iterable[str]) -> Joins:
+    def of(cls, disk: ReadDisk, directory: Path, names: Iterable[str]) -> Joins:
         """The lists among these names; raises `OSError`. A list that cannot be read was never finished."""
         found: list[Joined] = []
         for name in names:

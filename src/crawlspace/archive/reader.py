@@ -20,7 +20,7 @@ from crawlspace.archive.captures import (
     reference_of,
     with_payload,
 )
-from crawlspace.archive.disk import FILE_NAME, Disk, Unreachable
+from crawlspace.archive.disk import FILE_NAME, ReadDisk, Unreachable
 from crawlspace.archive.joins import Joins
 from crawlspace.archive.members import BrokenMember, Member, Read, members
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
@@ -33,7 +33,7 @@ from crawlspace.types import Pointer
 class Reader:
     """Captures of one directory."""
 
-    def __init__(self, disk: Disk, directory: Path, max_record: int) -> None:
+    def __init__(self, disk: ReadDisk, directory: Path, max_record: int) -> None:
         self._disk = disk
         self._directory = directory
         self._cap = max_record + HEAD_LIMIT

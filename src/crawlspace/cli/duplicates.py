@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -13,8 +14,8 @@ import msgspec
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.duplicates import Duplicates, Group, Likeness, Wanted, open_duplicates
 from crawlspace.app.output import output
-from crawlspace.cli.options import as_json, directory_argument, echo_json, settings_used
-from crawlspace.errors import UsageError
+from crawlspace.cli.options import also_option, as_json, directory_argument, echo_json, settings_used, tell_elsewhere
+from crawlspace.errors import LeftOut, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import moment
 
@@ -52,6 +53,7 @@ SHOWN_WORDS = 120
 @click.option("--difference", is_flag=True, help="Also tell where two members differ, word by word.")
 @click.option("-o", "file", type=click.Path(path_type=Path), help="Write JSON lines to this file ('-': print them).")
 @click.option("--force", is_flag=True, help="Write over the file if it is there.")
+@also_option
 @as_json
 def command(
     directory: Path,
@@ -64,6 +66,7 @@ def command(
     difference: bool,
     file: Path | None,
     force: bool,
+    also: tuple[Path, ...],
     json_lines: bool,
 ) -> None:
     """List groups of pages that say the same, or nearly so, with the page that stands for each and why.
@@ -74,7 +77,7 @@ def command(
         raise UsageError(f"groups are written as JSON lines: call the file {file}.jsonl")
     if threshold is not None and likeness != Likeness.SIMILAR:
         raise UsageError("--threshold is for --similar: near-duplicates were found by content.distance")
-    place = CrawlDirectory(directory)
+    place = CrawlDirectory(directory, also)
     wanted = Wanted(None if likeness is None else Likeness(likeness), host, least, threshold or THRESHOLD, links)
     with open_duplicates(place, settings_used(place)) as duplicates:
         groups = islice(duplicates.groups(wanted), limit)
@@ -87,6 +90,9 @@ def command(
         unreadable = duplicates.unreadable
     if unreadable:
         click.echo(f"{unreadable} captures could not be read", err=True)
+    tell_elsewhere(duplicates.elsewhere)
+    if duplicates.elsewhere:
+        sys.exit(LeftOut.exit_code)
 
 
 def _echo(all_facts: Iterator[dict[str, Any]]) -> None:

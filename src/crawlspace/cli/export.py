@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,8 +12,16 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.export import Exported, Format, Wanted, What, export, format_of, usual
 from crawlspace.app.exporting.stages import load_stages
 from crawlspace.app.output import STANDARD, reached
-from crawlspace.cli.options import as_json, directory_argument, echo_json, settings_used, tell_damages
-from crawlspace.errors import CrawlspaceError, StoreDamaged, UsageError
+from crawlspace.cli.options import (
+    also_option,
+    as_json,
+    directory_argument,
+    echo_json,
+    settings_used,
+    tell_damages,
+    tell_elsewhere,
+)
+from crawlspace.errors import CrawlspaceError, LeftOut, StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.states import UrlState
 
@@ -50,6 +59,7 @@ _STATES = {state.name.lower(): state for state in UrlState}
 @click.option("--base", metavar="URL", help="Where the parts of a sitemap will lie that one file cannot hold.")
 @click.option("--raw", is_flag=True, help="Leave CSV as it is, also what a spreadsheet would take for a formula.")
 @click.option("--force", is_flag=True, help="Write over FILE.")
+@also_option
 @as_json
 def command(
     directory: Path,
@@ -64,6 +74,7 @@ def command(
     base: str | None,
     raw: bool,
     force: bool,
+    also: tuple[Path, ...],
     json_lines: bool,
 ) -> None:
     """Write URLs, captures, links, pages or records to FILE.
@@ -85,7 +96,7 @@ def command(
         stages=load_stages(stages),
         base=base,
     )
-    place = CrawlDirectory(directory)
+    place = CrawlDirectory(directory, also)
     with reached(target, force=force) as goal:
         done = export(place, settings_used(place), wanted, goal.path, force=goal.force)
     _tell(done, wanted, target, json_lines=json_lines)
@@ -93,12 +104,16 @@ def command(
         sys.exit(StoreDamaged.exit_code)
     if done.failed:
         sys.exit(CrawlspaceError.exit_code)
+    if done.elsewhere:
+        sys.exit(LeftOut.exit_code)
 
 
 def _tell(done: Exported, wanted: Wanted, target: str, *, json_lines: bool) -> None:
     aside = target == str(STANDARD)
     if json_lines:
-        facts = {"rows": done.rows, "damaged": done.damaged, "damages": done.damages}
+        facts: dict[str, Any] = {"rows": done.rows, "damaged": done.damaged, "damages": done.damages}
+        if done.elsewhere:
+            facts["elsewhere"] = dict(done.elsewhere)
         if wanted.stages:
             facts |= {"dropped": dict(done.dropped), "failed": done.failed}
         echo_json(facts, err=aside)
@@ -107,3 +122,4 @@ def _tell(done: Exported, wanted: Wanted, target: str, *, json_lines: bool) -> N
     for reason, n in done.dropped.most_common():
         click.echo(f"dropped {n}: {printable(reason)}", err=True)
     tell_damages(done.damages, done.damaged + done.failed)
+    tell_elsewhere(done.elsewhere)

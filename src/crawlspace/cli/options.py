@@ -14,6 +14,7 @@ import msgspec
 from crawlspace import events
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.merged import under_way
+from crawlspace.app.snapshot import Elsewhere
 from crawlspace.app.store import Store, open_to_read
 from crawlspace.clock import SystemClock
 from crawlspace.observe.printable import printable, printable_json
@@ -39,6 +40,18 @@ def overrides(command: Command) -> Command:
     """`-s key=value`, any number of times."""
     return click.option(
         "-s", "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Set a setting, such as host.delay=2."
+    )(command)
+
+
+def also_option(command: Command) -> Command:
+    """`--also DIR`, for what other workers of the crawl have."""
+    return click.option(
+        "--also",
+        "also",
+        multiple=True,
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        metavar="DIR",
+        help="Read the archive and the records of this other worker of the crawl too; may be repeated.",
     )(command)
 
 
@@ -95,6 +108,13 @@ def tell_warnings(event: events.Event) -> None:
     """Tell people what they should know; of all else that a crawl tells, nothing."""
     if isinstance(event, events.Warned):
         click.echo(printable(event.message), err=True)
+
+
+def tell_elsewhere(elsewhere: Elsewhere) -> None:
+    """Tell people what was left out since it lies with other workers, and how it can be had."""
+    if elsewhere:
+        click.echo(elsewhere.told(), err=True)
+        click.echo("name the directories of those workers: --also DIR", err=True)
 
 
 def tell_damages(damages: Sequence[str], total: int) -> None:

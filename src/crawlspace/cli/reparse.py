@@ -20,7 +20,7 @@ from crawlspace.app.reparsing.pools import Here, Pool, Processes, Ray
 from crawlspace.app.reparsing.selection import Chosen
 from crawlspace.cli.options import as_json, directory_argument, echo_json, run, settings_used, tell_warnings
 from crawlspace.clock import SystemClock
-from crawlspace.errors import StoreDamaged, UsageError
+from crawlspace.errors import LeftOut, StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.pages.timestamps import read_time
 from crawlspace.parsers import Parser
@@ -86,7 +86,7 @@ def command(
     count = processes or os.cpu_count() or 1
     pool = _pool(parser, engine, address, count)
     done = Reparsed()
-    plan = Plan(settings=settings, watch=tell_warnings)
+    plan = Plan(settings=settings, watch=tell_warnings, joins=place.shared.exists())
     run(lambda: finish_stored(place, plan, SystemClock(), done))
     try:
         reparse(place, settings, Order(parser, name, chosen, pool), _progress(), done)
@@ -97,6 +97,8 @@ def command(
     _tell(done, json_lines=json_lines)
     if done.damaged:
         sys.exit(StoreDamaged.exit_code)
+    if done.elsewhere:
+        sys.exit(LeftOut.exit_code)
 
 
 def _pool(parser: Parser, engine: str, address: str | None, count: int) -> Pool:
@@ -144,5 +146,8 @@ def _tell(done: Reparsed, *, json_lines: bool) -> None:
             click.echo(f"{count} {what}")
     for reason, count in done.dropped.most_common(REASONS_TOLD):
         click.echo(f"{count} records were dropped by the pipeline: {printable(reason)}")
+    if done.elsewhere:
+        click.echo(done.elsewhere.told(), err=True)
+        click.echo("parse them again in the directories of those workers", err=True)
     for damage in done.damages:
         click.echo(printable(damage), err=True)

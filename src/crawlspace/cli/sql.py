@@ -12,8 +12,9 @@ import msgspec
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.output import STANDARD, output
+from crawlspace.app.snapshot import reach_of
 from crawlspace.app.sql import Answer, ask, named, plain, question
-from crawlspace.cli.options import as_json, reading, run, settings_used
+from crawlspace.cli.options import also_option, as_json, reading, run, settings_used
 from crawlspace.errors import UsageError
 from crawlspace.exports.tables import Form, table
 from crawlspace.observe.printable import printable, printable_json
@@ -37,6 +38,7 @@ SHOWN = 1000
 @click.option(
     "--memory", default="1GB", show_default=True, help="What the answer may take; the rest goes to the disk."
 )
+@also_option
 @as_json
 def command(
     directory: Path | None,
@@ -47,6 +49,7 @@ def command(
     target: Path | None,
     force: bool,
     memory: str,
+    also: tuple[Path, ...],
     json_lines: bool,
 ) -> None:
     """Ask a crawl in SQL (DuckDB), also while it runs. Nothing can be changed by a question.
@@ -59,10 +62,11 @@ def command(
         return
     if directory is None:
         raise UsageError("which crawl is asked?", hint="crawlspace sql DIR QUERY")
-    place = CrawlDirectory(directory)
+    place = CrawlDirectory(directory, also)
     settings = settings_used(place)
     asked = question(query, name, dict(_pair(each) for each in parameters))
-    reach = run(lambda: _reach(place))
+    run(lambda: _warned(place))
+    reach = reach_of(place, settings)
     with ask(place, settings, asked, reach, memory) as answer:
         if answer.caution:
             click.echo(answer.caution, err=True)
@@ -74,9 +78,9 @@ def command(
             _print(answer)
 
 
-async def _reach(place: CrawlDirectory) -> dict[str, int]:
-    async with reading(place.path) as (frontier, _):
-        return dict(await frontier.segments())
+async def _warned(place: CrawlDirectory) -> None:
+    async with reading(place.path):
+        """It warns of a re-keying that is under way."""
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -6,13 +6,14 @@ columns are handed in by pyarrow, and the doors are locked before the first ques
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from crawlspace.errors import StoreDamaged, UsageError
+from crawlspace.parsers.definition import rank_of
 from crawlspace.records import columns
 from crawlspace.records.entries import Placed
 from crawlspace.records.journal import PLACES, is_sealed, numbers, read
@@ -97,22 +98,54 @@ def lock(connection: Any) -> None:
     connection.execute("SET lock_configuration = true")
 
 
-def add_records(connection: Any, directory: Path, rules: Rules, reach: Mapping[str, int] | None = None) -> None:
-    """Make the tables of `TABLES`, of what is folded and of what lies in journals.
+def add_records(
+    connection: Any, directories: Sequence[Path], rules: Rules, reach: Mapping[str, int] | None = None
+) -> None:
+    """Make the tables of `TABLES`, of what is folded and of what lies in journals in these directories.
 
     `reach` says how far settled captures reach into each file of the archive: lines of the journals about what lies
-    beyond it do not count yet.
+    beyond it do not count yet. What two directories have of one parser and capture counts in one of them: where the
+    parser was newer, else in the first.
     """
+    for number, directory in enumerate(directories):
+        _add_directory(connection, directory, rules, reach, str(number))
+    if len(directories) == 1:
+        connection.execute("CREATE VIEW all_rows AS FROM rows_0")
+    else:
+        _join(connection, len(directories))
+    for name in _VIEWS:
+        connection.execute(_SQL[name])
+
+
+def _add_directory(
+    connection: Any, directory: Path, rules: Rules, reach: Mapping[str, int] | None, number: str
+) -> None:
     manifest, waiting = _at_one_moment(directory)
-    _add_rows(connection, directory, manifest.parts, rules, "folded")
+    _add_rows(connection, directory, manifest.parts, rules, f"folded_{number}")
     counts = waiting if reach is None else _counting(directory, waiting, reach)
     fresh = list(columns.tables(counts, rules.canonical))
     import pyarrow as pa
 
-    connection.register("fresh", pa.concat_tables(fresh) if fresh else columns.schema().empty_table())
-    connection.execute("CREATE VIEW all_rows AS FROM folded UNION ALL FROM fresh")
-    for name in _VIEWS:
-        connection.execute(_SQL[name])
+    connection.register(f"fresh_{number}", pa.concat_tables(fresh) if fresh else columns.schema().empty_table())
+    connection.execute(f"CREATE VIEW rows_{number} AS FROM folded_{number} UNION ALL FROM fresh_{number}")
+
+
+def _join(connection: Any, count: int) -> None:
+    """Make the rows of several directories one table, in which nothing counts twice."""
+    import pyarrow as pa
+
+    each = range(count)
+    connection.execute("CREATE VIEW heads AS " + _of_each(_SQL["head"], each))
+    versions = [version for (version,) in connection.execute("SELECT DISTINCT version FROM heads").fetchall()]
+    ordered = sorted(versions, key=rank_of)
+    ranks = {"version": pa.array(ordered, pa.string()), "rank": pa.array(range(len(ordered)), pa.int32())}
+    connection.register("ranks", pa.table(ranks))
+    connection.execute(_SQL["chosen_heads"])
+    connection.execute("CREATE VIEW all_rows AS " + _of_each(_SQL["joined"], each))
+
+
+def _of_each(query: str, numbers: Iterable[int]) -> str:
+    return " UNION ALL ".join(query.removesuffix(";").replace("NUMBER", str(number)) for number in numbers)
 
 
 def _at_one_moment(directory: Path) -> tuple[Manifest, list[Placed]]:
@@ -187,7 +220,7 @@ def merged(directory: Path, parts: Sequence[Part], chosen: Sequence[Part], rules
 def parsed(directory: Path, rules: Rules, parser: str) -> Iterator[tuple[Any, ...]]:
     """What a parser has read, in order of URL and generation: see `parsed` in views.sql."""
     connection = connect(directory, rules)
-    add_records(connection, directory, rules)
+    add_records(connection, [directory], rules)
     found = connection.execute(_SQL["parsed"], {"parser": parser})
     while rows := found.fetchmany(_BATCH):
         yield from rows

@@ -136,3 +136,25 @@ SELECT count(*) FROM all_rows r SEMI JOIN live USING (parser, id, generation, se
 -- What a parser has read, by URL and generation.
 SELECT id, generation, version, url, file, "offset", "length", epoch_ms(fetched_at), error FROM parses WHERE parser = $parser
 ORDER BY id, generation;
+
+-- name: head
+-- What the last word of one of several directories is on each capture, those apart that do not count. NUMBER is its place.
+SELECT parser, id, generation, NUMBER AS directory, arg_max(version, seq) AS version FROM rows_NUMBER r
+WHERE place <> -2 AND NOT EXISTS (
+  SELECT 1 FROM rows_NUMBER v
+  WHERE v.place = -2 AND v.id = r.id AND v.generation = r.generation AND v.file = r.file AND v."offset" = r."offset"
+)
+GROUP BY parser, id, generation
+
+-- name: chosen_heads
+-- Which directory has the word on a capture: that of the newer parser, else the first.
+CREATE TABLE chosen_heads AS
+SELECT parser, id, generation, arg_max(directory, (rank, -directory)) AS directory
+FROM heads JOIN ranks USING (version) GROUP BY parser, id, generation;
+
+-- name: joined
+-- The rows of one of several directories that count.
+SELECT r.* FROM rows_NUMBER r WHERE place = -2 OR EXISTS (
+  SELECT 1 FROM chosen_heads c
+  WHERE c.directory = NUMBER AND c.parser = r.parser AND c.id = r.id AND c.generation = r.generation
+)

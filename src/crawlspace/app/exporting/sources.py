@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.exporting.wanted import Exported
-from crawlspace.app.raw import disk_of
+from crawlspace.app.snapshot import Whereabouts, reading_disk
 from crawlspace.archive.exchanges import Exchange, Exchanges
 from crawlspace.archive.reader import Reader
 from crawlspace.archive.stored import Stored
@@ -40,11 +40,19 @@ class Read(NamedTuple):
 class Sources:
     """Reads the captures of one crawl; what cannot be read is told to `done`."""
 
-    def __init__(self, directory: CrawlDirectory, settings: Settings, done: Exported) -> None:
+    def __init__(
+        self,
+        directory: CrawlDirectory,
+        settings: Settings,
+        done: Exported,
+        owner: Callable[[str], int | None] = lambda _: None,
+    ) -> None:
+        """`owner` says which other worker made a file of the archive."""
         largest = settings.archive.max_record
         self._settings = settings
-        self._done = done
-        disk = disk_of(settings.archive)
+        self.done = done
+        disk = reading_disk(directory, settings)
+        self._whereabouts = Whereabouts(directory, disk, owner)
         self._reader = Reader(disk, directory.archive, largest)
         self._exchanges = Exchanges(disk, directory.archive, largest)
         self._identity = Identity(policy_from(settings.identity))
@@ -69,7 +77,7 @@ class Sources:
         try:
             return at(pointer)
         except StoreDamaged as error:
-            self._done.lost(f"{story.url}: {error.message}")
+            self._lost(story, pointer, error)
             return None
 
     def head(self, file: str) -> bytes:
@@ -97,10 +105,17 @@ class Sources:
         try:
             return self.read(self._reader.open(pointer))
         except StoreDamaged as error:
-            self._done.lost(f"{story.url}: {error.message}")
+            self._lost(story, pointer, error)
         except Exception as error:  # whatever a page does to its reader, the others are exported
-            self._done.lost(f"{story.url}: the page cannot be read: {type(error).__name__}: {error}")
+            self.done.lost(f"{story.url}: the page cannot be read: {type(error).__name__}: {error}")
         return None
+
+    def _lost(self, story: Story, pointer: Pointer, error: StoreDamaged) -> None:
+        owner = self._whereabouts.owner(pointer)
+        if owner is None:
+            self.done.lost(f"{story.url}: {error.message}")
+        else:
+            self.done.elsewhere[owner] += 1
 
 
 def pointer_of(story: Story) -> Pointer | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from pathlib import Path
 
+from crawlspace.app.snapshot import Elsewhere
 from crawlspace.errors import UsageError
 from crawlspace.exports.pipeline import Stage
 from crawlspace.states import TERMINAL, UrlState
@@ -127,6 +128,8 @@ class Exported:
     damages: list[str] = field(default_factory=list)
     """What could not be read, in words, no more than `DAMAGES_KEPT`."""
     damaged: int = 0
+    elsewhere: Elsewhere = field(default_factory=Elsewhere)
+    """Captures in the archives of other workers, which were left out."""
     dropped: Counter[str] = field(default_factory=Counter)
     """What the pipeline dropped, by reason."""
     failed: int = 0

@@ -23,7 +23,7 @@ LEFT JOIN segment s ON s.id = o.segment
 WHERE p.grp IS NOT NULL ORDER BY p.grp, p.text, p.id;
 
 -- name: pages
--- All pages with a text, by number; of one host or of all.
+-- All pages with a text, by number.
 SELECT
   p.grp, p.id, o.url, h.name, p.text, p.kin, o.found_at, o.relation, d.canonical, s.name, o.offset, o.length
 FROM page p
@@ -31,7 +31,7 @@ JOIN outcome o ON o.id = p.id
 JOIN host h ON h.hid = o.hid
 LEFT JOIN declared d ON d.id = p.id
 LEFT JOIN segment s ON s.id = o.segment
-WHERE :host IS NULL OR h.name = :host ORDER BY p.id;
+ORDER BY p.id;
 
 -- name: page
 -- One page with a text.
@@ -42,36 +42,12 @@ JOIN outcome o ON o.id = p.id
 JOIN host h ON h.hid = o.hid
 LEFT JOIN declared d ON d.id = p.id
 LEFT JOIN segment s ON s.id = o.segment
-WHERE p.id = ?;
+WHERE p.id = :id;
 
--- name: group_of
--- The group and the text of a page.
-SELECT grp, text FROM page WHERE id = ?;
+-- name: groups_of
+-- Groups and texts of pages, by a JSON array of their numbers.
+SELECT id, grp, text FROM page WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: targets
 -- Where redirects lead to.
 SELECT target FROM outcome WHERE state = 4 AND target IS NOT NULL;
-
--- name: make_redirects
--- How many redirects lead to a page, by its canonical URL; in a nameless database that lies on disk when it is large.
-CREATE TABLE redirect (url TEXT PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-
--- name: count_redirect
--- One redirect more.
-INSERT INTO redirect (url, n) VALUES (?, 1) ON CONFLICT (url) DO UPDATE SET n = n + 1;
-
--- name: make_links
--- How many links lead to a page, by a hash of its canonical URL; there too.
-CREATE TABLE link (key BLOB PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-
--- name: count_link
--- One link more.
-INSERT INTO link (key, n) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET n = n + 1;
-
--- name: links
--- How many links lead to a page.
-SELECT n FROM link WHERE key = ?;
-
--- name: redirects
--- How many redirects lead to a page.
-SELECT n FROM redirect WHERE url = ?;

@@ -16,11 +16,12 @@ from typing import Any
 import msgspec
 
 from crawlspace.errors import UsageError
-from crawlspace.frontier.rows import Ending, Waiting, evidence, history, relation, routes
+from crawlspace.frontier.rows import Ending, Waiting
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.connection import connect_reading, reading, translated
 from crawlspace.frontier.sqlite.schema import require, steps
+from crawlspace.frontier.tales import told
 from crawlspace.states import TERMINAL, UrlState
 from crawlspace.types import Story
 
@@ -65,6 +66,10 @@ class Snapshot:
         """How far settled captures reach into each of the archive's files."""
         return dict(self._connection.execute(_SQL["reach"]).fetchall())
 
+    def owner(self, file: str) -> int | None:  # noqa: ARG002 -- for every one it is the same
+        """None: all archive files are those of this crawl's one directory."""
+        return None
+
     def _hid(self, host: str) -> int:
         found = self._connection.execute(_SQL["host"], (host,)).fetchone()
         if found is None:
@@ -83,40 +88,9 @@ class Snapshot:
                 leased = name == "queued" and waiting.id in held and waiting.settled != token
                 state = UrlState.LEASED if leased else UrlState.QUEUED
                 if state in states:
-                    yield _story(waiting, Ending(state, 0), row[_WAITING:])
+                    yield told(waiting, Ending(state, 0), row[_WAITING:])
 
 
 def _ended(row: tuple[Any, ...]) -> Story:
     parent, copy_of, file, host = row[_ENDING:]
-    return _story(Waiting._make(row[:_WAITING]), Ending._make(row[_WAITING:_ENDING]), (parent, host), copy_of, file)
-
-
-def _story(
-    row: Waiting, end: Ending, names: tuple[Any, ...], copy_of: str | None = None, file: str | None = None
-) -> Story:
-    parent, host = names
-    waits = end.state not in TERMINAL
-    return Story(
-        id=row.id,
-        url=row.url,
-        host=host,
-        state=UrlState(end.state),
-        front_class=row.front_class if waits else None,
-        depth=row.depth,
-        hops=row.hops,
-        attempts=row.attempts,
-        parent=parent,
-        relation=relation(row.relation),
-        found_at=row.found_at,
-        settled_at=None if waits else end.at,
-        evidence=evidence(end, file),
-        reason=end.reason,
-        detail=end.detail or "",
-        target=end.target,
-        copy_of=copy_of,
-        label=row.label,
-        meta=row.meta,
-        history=() if row.history is None else history(row.history),
-        generation=row.generation,
-        routes=routes(row.route),
-    )
+    return told(Waiting._make(row[:_WAITING]), Ending._make(row[_WAITING:_ENDING]), (parent, host), copy_of, file)

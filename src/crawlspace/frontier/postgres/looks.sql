@@ -1,0 +1,19 @@
+-- name: way
+-- A look at everything may take long, and changes nothing. Whoever asks may think between two rows.
+SELECT
+  set_config('search_path', %(schema)s, false),
+  set_config('application_name', %(purpose)s, false),
+  set_config('statement_timeout', '0', false),
+  set_config('idle_in_transaction_session_timeout', '0', false),
+  set_config('cursor_tuple_fraction', '1', false),
+  set_config('default_transaction_isolation', 'repeatable read', false),
+  set_config('default_transaction_read_only', 'on', false);
+
+-- name: shards
+-- How many shards there are.
+SELECT value::integer FROM meta WHERE key = 'shards';
+
+-- name: owner
+-- Who made an archive file, if it was none of these workers.
+SELECT w.id FROM segment s JOIN worker w ON w.id = s.worker
+WHERE s.name = %(name)s::text AND w.name <> ALL (%(names)s::text[]);
