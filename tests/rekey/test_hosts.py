@@ -148,3 +148,19 @@ def test_rules_reached_in_two_steps_merge_as_in_one(tmp_path: Path, built: Built
     for place in (once, twice):
         go(place)
     assert ask(once, keys) == ask(twice, keys)
+
+
+def test_the_hosts_of_domains_and_addresses_are_counted_under_their_new_names(tmp_path: Path) -> None:
+    urls = dict.fromkeys(["http://a.test/", "http://www.a.test/", "http://b.a.test/", "http://www.c.test/"])
+    place = store_of(tmp_path / "c", settings_with(), {**urls, "http://d.test/": Reason.DOMAIN_HOSTS})
+    counts = "SELECT name, hosts, refused FROM crowd ORDER BY name"
+    before = ask(place, counts)
+    ask(place, "UPDATE host SET address = '192.0.2.7' WHERE name LIKE '%a.test'")
+    ask(place, "UPDATE host SET parked = 'address_hosts', ready = 0 WHERE name = 'b.a.test'")
+    rekey(place, fold_www=True)
+    [address, *after] = ask(place, counts)
+    assert before == [("domain a.test", 3, 0), ("domain c.test", 1, 0)]
+    assert after == [("domain a.test", 2, 0), ("domain c.test", 1, 0), ("domain d.test", 0, 1)], (
+        "www.a.test is a.test"
+    )
+    assert address == ("address 192.0.2.7", 1, 0), "one of the two that have it rests for having it"

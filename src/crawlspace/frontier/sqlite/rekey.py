@@ -39,6 +39,7 @@ _PLANNING = {f"plan {place.name.lower()}": place for place in WALKS}
 _MOVING = "move"
 _POINTING = ("point outcome", "point queue", "point delayed", "point content")
 _HOSTS = "hosts"
+_CROWDS = "crowds"
 _PAGES = ("point page", "point said")
 """After the hosts: what merged pages counted for is with their heirs then."""
 READY = "ready"
@@ -48,7 +49,7 @@ MERGED_LINKS = "links of merged"
 DONE = "done"
 """The stages in which archived pages are read again; their work is done by whoever has the archive."""
 
-_STAGES = (*_PLANNING, _MOVING, *_POINTING, _HOSTS, *_PAGES, READY)
+_STAGES = (*_PLANNING, _MOVING, *_POINTING, _HOSTS, _CROWDS, *_PAGES, READY)
 _FIRST: dict[str, Cursor] = {
     **{stage: WALKS[place][1] for stage, place in _PLANNING.items()},
     _MOVING: ("", -1, -1, 0),
@@ -59,6 +60,7 @@ _FIRST: dict[str, Cursor] = {
     "point page": (-1,),
     "point said": (-(1 << 63),),
     _HOSTS: (-1,),
+    _CROWDS: (-1,),
     READY: (),
 }
 
@@ -183,6 +185,7 @@ class Rekeying:
             "point page": pages.pages,
             "point said": pages.said,
             _HOSTS: rest.hosts,
+            _CROWDS: rest.crowds,
         }
         return _onwards(progress, walks[stage](after, self._batch))
 

@@ -304,6 +304,19 @@ WHERE digest > ? AND digest <= ? AND EXISTS (SELECT 1 FROM merged m WHERE m.id =
 -- The next hosts by number.
 SELECT hid, name, seed, met, fetched, discovered FROM host WHERE hid > ? ORDER BY hid LIMIT ?;
 
+-- name: forget_crowds
+-- How many hosts domains and addresses have is counted anew.
+DELETE FROM crowd;
+
+-- name: counted_hosts
+-- The next hosts by number: whether each counts for its domain, whether it is only known since its domain had no room,
+-- and the address for which it counts.
+SELECT
+  h.hid, h.name, h.met,
+  NOT h.met AND EXISTS (SELECT 1 FROM refusal r WHERE r.hid = h.hid AND r.reason = ? AND r.kept > 0),
+  CASE WHEN h.parked IS 'address_hosts' THEN NULL ELSE h.address END
+FROM host h WHERE h.hid > ? ORDER BY h.hid LIMIT ?;
+
 -- name: inherit_refusals
 -- Refusals of a host that were only counted go with its name.
 INSERT INTO refusal (hid, reason, kept, beyond)

@@ -14,9 +14,12 @@ from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.rekey_pages import Pages
 from crawlspace.frontier.sqlite.rekey_plan import Cursor, Named, Naming
-from crawlspace.types import FINGERPRINT_BYTES, HOST_BYTES, host_id
+from crawlspace.policy.groups import address_name, domain_name
+from crawlspace.types import FINGERPRINT_BYTES, HOST_BYTES, Reason, host_id
 
 _SQL = statements(__package__, "rekey.sql")
+
+_CROWDS = statements(__package__, "crowds.sql")
 
 _BEHIND_ALL = b"\xff" * (FINGERPRINT_BYTES - HOST_BYTES + 1)
 """Behind every key of a host."""
@@ -87,6 +90,18 @@ class Rest:
         self._book.write()
         return (hosts[-1].hid,) if hosts else None
 
+    def crowds(self, after: Cursor, limit: int) -> Cursor | None:
+        """The next hosts are counted for their domain and their address, which were counted under the old names."""
+        if after == (-1,):
+            self._connection.execute(_SQL["forget_crowds"])
+        rows = self._connection.execute(_SQL["counted_hosts"], (Reason.DOMAIN_HOSTS.value, *after, limit)).fetchall()
+        for _, name, met, refused, address in rows:
+            if met or refused:
+                self._connection.execute(_CROWDS["grow"], _grown(domain_name(name), met, refused))
+            if address is not None:
+                self._connection.execute(_CROWDS["grow"], _grown(address_name(address), 1, 0))
+        return (rows[-1][0],) if rows else None
+
     def _settle(self, host: _Host) -> None:
         self._connection.execute(_SQL["drop_empty_refusals"], (host.hid,))
         start = host.hid.to_bytes(HOST_BYTES, "big")
@@ -122,3 +137,7 @@ class Rest:
 
     def _is_there(self, question: str, *parameters: object) -> bool:
         return self._connection.execute(_SQL[question], parameters).fetchone() is not None
+
+
+def _grown(name: str, hosts: int, refused: int) -> dict[str, str | int]:
+    return {"name": name, "hosts": hosts, "refused": refused}
