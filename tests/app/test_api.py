@@ -21,12 +21,12 @@ from crawlspace.events import Ending, Event, Paused, Resumed
 from crawlspace.settings import load
 from crawlspace.states import UrlState
 from crawlspace.testing.disk import Fault, FaultyDisk
-from crawlspace.testing.toyweb import CALM, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, ToyWeb
 
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[ToyWeb]:
-    with ToyWeb(seed=2, features=CALM, tls=False) as web:
+    with ToyWeb(seed=2, features=LIGHT, tls=False) as web:
         yield web
 
 

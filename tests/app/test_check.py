@@ -22,12 +22,12 @@ from crawlspace.clock import SystemClock
 from crawlspace.errors import CrawlDirError, CrawlDirInUse, DiskFull, StoreDamaged, UsageError
 from crawlspace.events import Ending
 from crawlspace.states import UrlState
-from crawlspace.testing.toyweb import CALM, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, ToyWeb
 
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[ToyWeb]:
-    with ToyWeb(seed=5, features=CALM, tls=False) as web:
+    with ToyWeb(seed=5, features=LIGHT, tls=False) as web:
         yield web
 
 

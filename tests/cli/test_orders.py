@@ -16,14 +16,14 @@ import tomli_w
 
 import crawlspace as product
 from crawlspace.settings import nested
-from crawlspace.testing.toyweb import CALM, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, ToyWeb
 
 Command = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[ToyWeb]:
-    with ToyWeb(seed=6, features=CALM, tls=False) as web:
+    with ToyWeb(seed=6, features=LIGHT, tls=False) as web:
         yield web
 
 

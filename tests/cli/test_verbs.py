@@ -12,14 +12,14 @@ import pytest
 import tomli_w
 
 from crawlspace.settings import nested
-from crawlspace.testing.toyweb import CALM, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, ToyWeb
 
 Command = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[ToyWeb]:
-    with ToyWeb(seed=4, features=CALM, tls=False) as web:
+    with ToyWeb(seed=4, features=LIGHT, tls=False) as web:
         yield web
 
 

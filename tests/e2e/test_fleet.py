@@ -26,7 +26,7 @@ from crawlspace.clock import SystemClock
 from crawlspace.errors import UsageError
 from crawlspace.settings import nested
 from crawlspace.states import UrlState
-from crawlspace.testing.toyweb import CALM, Size, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, Size, ToyWeb
 from crawlspace.types import Counts, Unusable
 
 DELAY_MS = 40
@@ -129,7 +129,7 @@ def all_gone(processes: list[psutil.Process]) -> bool:
 
 @pytest.fixture
 def crawling(tmp_path: Path, quick_settings: Quick) -> Iterator[Crawling]:
-    with ToyWeb(seed=7, size=Size.SMALL, features=CALM, tls=False) as web:
+    with ToyWeb(seed=7, size=Size.SMALL, features=LIGHT, tls=False) as web:
         config = tmp_path / "settings.toml"
         config.write_text(tomli_w.dumps(nested(quick_settings(web, DELAY_MS))))
         yield Crawling(web, tmp_path / "crawl", config)

@@ -23,7 +23,7 @@ from crawlspace.app.replay import replay
 from crawlspace.cli.options import reading, settings_used
 from crawlspace.settings import nested
 from crawlspace.states import UrlState
-from crawlspace.testing.toyweb import CALM, Size, ToyWeb, read_log
+from crawlspace.testing.toyweb import LIGHT, Size, ToyWeb, read_log
 from crawlspace.types import Unusable
 
 Quick = Callable[..., dict[str, Any]]
@@ -98,9 +98,9 @@ async def ends(directory: Path, urls: list[str]) -> dict[str, UrlState]:
     return states
 
 
-def kill_and_compare(tmp_path: Path, quick_settings: Quick, kills: int, seed: int) -> None:
+def kill_and_compare(tmp_path: Path, quick_settings: Quick, kills: int, seed: int, size: Size = Size.LARGE) -> None:
     chance = random.Random(seed)
-    with ToyWeb(seed=seed, size=Size.LARGE, features=CALM, tls=False) as web:
+    with ToyWeb(seed=seed, size=size, features=LIGHT, tls=False) as web:
         config = tmp_path / "crawl.toml"
         config.write_text(tomli_w.dumps(nested(quick_settings(web, DELAY_MS))))
         run_to_end(tmp_path / "whole", config, web.seeds)
@@ -123,7 +123,7 @@ def kill_and_compare(tmp_path: Path, quick_settings: Quick, kills: int, seed: in
 
 
 def test_a_crawl_killed_four_times_ends_like_one_that_was_not(tmp_path: Path, quick_settings: Quick) -> None:
-    kill_and_compare(tmp_path, quick_settings, kills=4, seed=11)
+    kill_and_compare(tmp_path, quick_settings, kills=4, seed=11, size=Size.DEMO)
 
 
 @pytest.mark.long
@@ -136,7 +136,7 @@ def test_a_crawl_killed_twenty_times_ends_like_one_that_was_not(
 
 
 def test_ctrl_c_stops_cleanly_and_says_that_it_can_go_on(tmp_path: Path, quick_settings: Quick) -> None:
-    with ToyWeb(seed=5, size=Size.LARGE, features=CALM, tls=False) as web:
+    with ToyWeb(seed=5, size=Size.DEMO, features=LIGHT, tls=False) as web:
         config = tmp_path / "crawl.toml"
         config.write_text(tomli_w.dumps(nested(quick_settings(web, DELAY_MS))))
         with start(tmp_path / "crawl", config, web.seeds) as process:
@@ -158,7 +158,7 @@ def test_ctrl_c_stops_cleanly_and_says_that_it_can_go_on(tmp_path: Path, quick_s
 def test_the_states_add_up_to_the_urls_known_at_every_moment(tmp_path: Path, quick_settings: Quick) -> None:
     """Read from outside while the crawl writes: the totals are never of another moment than the rows."""
     names = [state.name.lower() for state in UrlState]
-    with ToyWeb(seed=7, size=Size.LARGE, features=CALM, tls=False) as web:
+    with ToyWeb(seed=7, size=Size.DEMO, features=LIGHT, tls=False) as web:
         config = tmp_path / "crawl.toml"
         config.write_text(tomli_w.dumps(nested(quick_settings(web, 0))))
         looks: list[int | None] = []

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from html.parser import HTMLParser
+from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
@@ -57,22 +58,28 @@ class _Quiet(SimpleHTTPRequestHandler):
         self.server.asked.append(self.path)
 
 
-class _Links(HTMLParser):
-    """Links by the standard library's parser: another reader than the crawl's."""
+UNREAD = re.compile(r"<!--.*?-->|<script\b.*?</script>|<style\b.*?</style>", re.DOTALL | re.IGNORECASE)
+TAG = re.compile(r"<(a|area|frame|iframe|base)\s([^>]*)>", re.IGNORECASE)
+ADDRESS = re.compile(r"""(?:^|\s)(href|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.base: str | None = None
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        if tag in ("a", "area") and "href" in values:
-            self.found.append(values["href"])
-        elif tag in ("frame", "iframe") and "src" in values:
-            self.found.append(values["src"])
-        elif tag == "base" and self.base is None:
-            self.base = values.get("href")
+def links(text: str) -> tuple[list[str], str]:
+    """Links and base by two patterns, which is enough for well-formed pages: another reader than the crawl's."""
+    found: list[str] = []
+    base = ""
+    for tag in TAG.finditer(UNREAD.sub("", text)):
+        name = tag[1].lower()
+        wanted = "src" if name in ("frame", "iframe") else "href"
+        values = [
+            unescape("".join(filter(None, each.groups()[1:])))
+            for each in ADDRESS.finditer(tag[2])
+            if each[1].lower() == wanted
+        ]
+        if name == "base":
+            base = base or "".join(values[:1])
+        else:
+            found += values[:1]
+    return found, base
 
 
 def walk(folder: Path) -> set[str]:
@@ -89,11 +96,10 @@ def walk(folder: Path) -> set[str]:
             file /= "index.html"
         if file.suffix not in (".html", ".htm") or not file.is_file():
             continue
-        links = _Links()
-        links.feed(file.read_text(encoding="utf-8", errors="replace"))
-        base = urljoin(f"http://site{path}", links.base or "")
-        for link in links.found:
-            target = urlsplit(urldefrag(urljoin(base, link.strip())).url)
+        found, told = links(file.read_text(encoding="utf-8", errors="replace"))
+        base = urljoin(f"http://site{path}", told)
+        for link in {link.partition("#")[0].strip() for link in found}:
+            target = urlsplit(urljoin(base, link))
             if target.scheme == "http" and target.netloc == "site":
                 waiting.append(target.path or "/")
     return reached

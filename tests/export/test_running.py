@@ -29,7 +29,7 @@ from crawlspace.frontier.sqlite.store import SqliteFrontier
 from crawlspace.settings import Settings, convert, nested
 from crawlspace.states import UrlState
 from crawlspace.testing.clock import ManualClock
-from crawlspace.testing.toyweb import CALM, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, ToyWeb
 from crawlspace.types import Address, Claim, Reason, Wish
 from crawlspace.urls import Identity, policy_from
 
@@ -156,7 +156,7 @@ def test_a_killed_export_leaves_no_half_file_under_its_name(tmp_path: Path, name
 
 @pytest.fixture
 def web() -> Iterator[ToyWeb]:
-    with ToyWeb(seed=7, features=CALM, tls=False) as web:
+    with ToyWeb(seed=7, features=LIGHT, tls=False) as web:
         yield web
 
 

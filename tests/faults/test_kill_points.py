@@ -29,7 +29,7 @@ from crawlspace.frontier.sqlite.schema import migrate, steps
 from crawlspace.settings import nested
 from crawlspace.states import UrlState
 from crawlspace.testing.frontier_contract_audit import audit_file, integrity
-from crawlspace.testing.toyweb import CALM, Size, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, Size, ToyWeb
 from crawlspace.types import Unusable
 
 ZYGOTE = Path(__file__).parent / "zygote.py"
@@ -100,7 +100,7 @@ class Whole:
 def crawls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawls]:
     directory = tmp_path_factory.mktemp("faults")
     with (
-        ToyWeb(seed=31, size=Size.DEMO, features=CALM, tls=False) as web,
+        ToyWeb(seed=31, size=Size.TINY, features=LIGHT, tls=False) as web,
         subprocess.Popen(
             [sys.executable, str(ZYGOTE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as process,
@@ -125,6 +125,7 @@ def settings_for(web: ToyWeb) -> dict[str, Any]:
         "contact": "tests@crawlspace.test",
         "host.delay": 0,
         "retry.wait": 0.1,
+        "robots.crawl_delay_max": 0.02,
         # It invents a path each time, which no other run of the crawl has asked for.
         "content.probe_after": 0,
         "network.resolve": dict(web.resolve),

@@ -7,6 +7,7 @@ a child that killed itself. Everything that makes it die is put around the produ
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import signal
@@ -30,12 +31,13 @@ from crawlspace.exchange import FetchRequest, FetchResult
 from crawlspace.fetch.http import HttpFetcher
 from crawlspace.frontier.sqlite import store
 from crawlspace.settings import load
+from crawlspace.urls.hosts import registrable_domain
 
 RENEW_SECONDS = 0.02
-CHECKPOINT_PAGES = 20
+CHECKPOINT_PAGES = 10
 CHECKPOINT_SECONDS = 0.0004
 """Between the beginning of a COMMIT and the middle of the checkpoint that it brings about."""
-FILE_BYTES = 40_000
+FILE_BYTES = 15_000
 
 STATEMENTS = {
     "expire.mid": "UPDATE queue SET suspect",
@@ -191,7 +193,9 @@ def child(job: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Fork a child for each line."""
+    """Fork a child for each line, once all that each would read first has been read."""
+    registrable_domain("shop.test")
+    importlib.import_module("crawlspace.frontier.sqlite.migrations")
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:

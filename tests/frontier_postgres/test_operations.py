@@ -27,7 +27,7 @@ from crawlspace.clock import SystemClock
 from crawlspace.frontier.postgres import Place
 from crawlspace.settings import nested
 from crawlspace.states import UrlState
-from crawlspace.testing.toyweb import CALM, Size, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, Size, ToyWeb
 from crawlspace.types import Counts
 
 DELAY_MS = 40
@@ -103,7 +103,7 @@ def quick(web: ToyWeb) -> dict[str, Any]:
 
 @pytest.fixture
 def shared(tmp_path: Path, places: Callable[..., Place]) -> Iterator[Shared]:
-    with ToyWeb(seed=7, size=Size.SMALL, features=CALM, tls=False) as web:
+    with ToyWeb(seed=7, size=Size.SMALL, features=LIGHT, tls=False) as web:
         config = tmp_path / "settings.toml"
         config.write_text(tomli_w.dumps(nested(quick(web))))
         yield Shared(web, places(), tmp_path / "crawl", config)

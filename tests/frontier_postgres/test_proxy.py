@@ -29,7 +29,7 @@ from crawlspace.testing.frontier_contract_words import (
     states,
     wish,
 )
-from crawlspace.testing.toyweb import CALM, Size, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, Size, ToyWeb
 from crawlspace.types import Answer, Claimed, Settlement
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -175,7 +175,7 @@ def test_a_server_that_is_away_for_a_while(place: Place, proxy: Proxy) -> None:
 
 def test_a_crawl_goes_on_over_a_line_that_is_cut_stalled_and_deaf(tmp_path: Path, place: Place, proxy: Proxy) -> None:
     """A real worker over a bad line: what was asked for is settled, once, and nothing is asked for twice."""
-    with ToyWeb(seed=5, size=Size.SMALL, features=CALM, tls=False) as web:
+    with ToyWeb(seed=5, size=Size.SMALL, features=LIGHT, tls=False) as web:
         config = tmp_path / "settings.toml"
         config.write_text(tomli_w.dumps(nested(quick(web))))
         address = proxy.address(place.schema, place.shards)

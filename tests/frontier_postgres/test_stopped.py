@@ -22,7 +22,7 @@ from crawlspace.frontier.postgres import Place, PostgresFrontier
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.settings import nested
 from crawlspace.testing.frontier_contract_words import states
-from crawlspace.testing.toyweb import CALM, Size, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, Size, ToyWeb
 
 STOPPED = Path(__file__).with_name("stopped.py")
 STOPS_AT = 20
@@ -82,7 +82,7 @@ class Stopping:
 
 @pytest.fixture
 def stopping(tmp_path: Path, places: Callable[..., Place]) -> Iterator[Stopping]:
-    with ToyWeb(seed=7, size=Size.SMALL, features=CALM, tls=False) as web:
+    with ToyWeb(seed=7, size=Size.SMALL, features=LIGHT, tls=False) as web:
         yield Stopping(web, places(), tmp_path)
 
 

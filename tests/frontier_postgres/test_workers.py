@@ -30,7 +30,7 @@ from crawlspace.errors import CrawlDirError, UsageError
 from crawlspace.frontier.postgres import Place
 from crawlspace.settings import load, nested
 from crawlspace.states import UrlState
-from crawlspace.testing.toyweb import CALM, Size, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, Size, ToyWeb
 from crawlspace.types import Unusable
 
 DELAY_MS = 60
@@ -154,7 +154,7 @@ def ended_well(*processes: subprocess.Popen[str]) -> None:
 
 @pytest.fixture
 def fleet(tmp_path: Path, places: Callable[..., Place]) -> Iterator[Fleet]:
-    with ToyWeb(seed=7, size=Size.LARGE, features=CALM, tls=False) as web:
+    with ToyWeb(seed=7, size=Size.SMALL, features=LIGHT, tls=False) as web:
         yield Fleet(web, places(), tmp_path)
 
 
@@ -175,7 +175,7 @@ def test_a_worker_that_was_killed_comes_back_to_its_own_hosts(fleet: Fleet) -> N
     fetched again."""
     with fleet.crawl() as first:
         with fleet.worker() as second:
-            fleet.wait_for_requests(150, second)
+            fleet.wait_for_requests(60, second)
             second.send_signal(signal.SIGKILL)
             second.wait()
         with fleet.worker() as second:

@@ -21,7 +21,7 @@ from crawlspace.cli.options import settings_used
 from crawlspace.frontier.sqlite.export import open_snapshot
 from crawlspace.settings import as_toml
 from crawlspace.states import UrlState
-from crawlspace.testing.toyweb import CALM, ToyWeb
+from crawlspace.testing.toyweb import LIGHT, ToyWeb
 from crawlspace.types import Story
 
 PATIENCE_SECONDS = 60.0
@@ -66,7 +66,7 @@ def told(place: Path) -> Told:
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[ToyWeb]:
-    with ToyWeb(seed=7, features=CALM, tls=False) as web:
+    with ToyWeb(seed=7, features=LIGHT, tls=False) as web:
         yield web
 
 

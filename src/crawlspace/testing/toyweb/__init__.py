@@ -7,13 +7,14 @@
 from crawlspace.testing.toyweb.audit import fetched_twice, politeness, robots_not_first, trespasses
 from crawlspace.testing.toyweb.certificates import available as tls_available
 from crawlspace.testing.toyweb.log import Request, read_log
-from crawlspace.testing.toyweb.recipe import CALM, EVERYTHING, TRAPS, WAITS, Feature, Recipe, Size
+from crawlspace.testing.toyweb.recipe import CALM, EVERYTHING, LIGHT, TRAPS, WAITS, Feature, Recipe, Size
 from crawlspace.testing.toyweb.truth import Difference, FoundTrap, Page, Truth
 from crawlspace.testing.toyweb.web import ToyWeb
 
 __all__ = [
     "CALM",
     "EVERYTHING",
+    "LIGHT",
     "TRAPS",
     "WAITS",
     "Difference",

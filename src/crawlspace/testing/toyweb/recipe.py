@@ -14,6 +14,8 @@ from enum import StrEnum, unique
 class Size(StrEnum):
     """How many pages there are, traps not counted."""
 
+    TINY = "tiny"
+    """About 60 pages: a crawl that is begun and killed many times."""
     SMALL = "small"
     """About 150 pages: a test that ends within seconds."""
     DEMO = "demo"
@@ -42,6 +44,7 @@ class Extent:
 
 
 EXTENTS = {
+    Size.TINY: Extent(8, 4, 2, 2, 3, 3, 0, 0, 2),
     Size.SMALL: Extent(32, 8, 2, 10, 10, 8, 0, 0, 2),
     Size.DEMO: Extent(80, 14, 3, 14, 20, 12, 2, 12, 3),
     Size.LARGE: Extent(150, 20, 4, 14, 30, 20, 8, 110, 4),
@@ -87,7 +90,9 @@ class Feature(StrEnum):
     MOVED_SEED = "moved_seed"
     """A seed that moved to another domain for good."""
     ROBOTS = "robots"
-    """Robots files with rules, Crawl-delay, a redirect, HTML, 700 KB, or everything forbidden."""
+    """Robots files with rules, Crawl-delay, a redirect, HTML, or everything forbidden."""
+    ROBOTS_HUGE = "robots_huge"
+    """A robots file of 700 KB."""
     ROBOTS_DOWN = "robots_down"
     """A host whose robots.txt is always 503: nothing else may be asked of it."""
     CODINGS = "codings"
@@ -125,6 +130,8 @@ WAITS = frozenset(
 """What a right crawler must wait for: retries, probes, time-outs."""
 CALM = EVERYTHING - TRAPS - WAITS
 """Nothing endless and nothing to wait for: one pass over the pages ends the crawl."""
+LIGHT = CALM - {Feature.OVERSIZED, Feature.ROBOTS_HUGE}
+"""Calm, without the body of 20 MB and the robots file of 700 KB: to read those takes as long as to read 600 pages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ def draw(atlas: Atlas) -> None:
         _all_forbidden(atlas)
         _html(atlas)
         _behind_redirect(atlas)
+    if atlas.has(Feature.ROBOTS_HUGE):
         _huge(atlas)
     if atlas.has(Feature.ROBOTS_DOWN):
         _down(atlas)
