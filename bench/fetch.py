@@ -1,9 +1,12 @@
-"""What one request costs: our fetcher beside a bare httptools loop and aiohttp, on the same pages in one run.
+"""What one request costs: our fetcher beside the least that a client can do, and beside aiohttp, in one run.
 
-    python -m bench.fetch
+    python -m bench.fetch                     # on plain connections that are kept
+    python -m bench.fetch --over tls          # kept, over TLS; `new` and `new-tls`: a connection for each request
 
-CPU time of this process, which only fetches; the server is another one. Rounds take turns, so that the machine's
-moods hit all alike; the best round of each counts.
+CPU time of this process, which only fetches; the server is another one. 64 requests are under way at a time. The
+bare loop is a protocol with httptools' parser that keeps head and body, one task a connection, and for each request
+a future that is awaited under a timeout: what nobody can do without. Rounds take turns, so that the machine's moods
+hit all alike, and the best round of each counts.
 """
 
 from __future__ import annotations
@@ -12,72 +15,58 @@ import argparse
 import asyncio
 import gzip
 import importlib.util
-import multiprocessing
+import json
+import ssl
+import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from multiprocessing.connection import Connection as Pipe
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import httptools
 import uvloop
 
+from bench.fetch_server import SIZES, Served, serving
 from crawlspace.clock import SystemClock
 from crawlspace.exchange import FetchRequest
 from crawlspace.fetch.http import HttpFetcher
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.resolve import NetworkSettings
 
-LANES = 8
-HEADERS = (
-    b"HTTP/1.1 200 OK\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nServer: nginx\r\n"
-    b"Content-Type: text/html; charset=utf-8\r\n"
-    b'Vary: Accept-Encoding\r\nCache-Control: max-age=60\r\nETag: "5f3c"\r\nX-Frame-Options: DENY\r\n'
-    b"Connection: keep-alive\r\n"
-)
+LANES = 64
+OVER = {"plain": ("http", ""), "tls": ("https", ""), "new": ("http", ".close"), "new-tls": ("https", ".close")}
+"""From a kind of connection to its scheme and what its paths end in."""
+TIMEOUT = 30.0
 
 
-def _pages() -> dict[bytes, bytes]:
-    text = b"".join(
-        b"<p>line %d of a page, with <a href=/%d>a link</a> and some more words</p>\n" % (n, n) for n in range(560)
-    )
-    small = text[:2000]
-    packed = gzip.compress(text, 6)
+class Task(NamedTuple):
+    """What each contender does in a round."""
 
-    def answer(body: bytes, *fields: bytes) -> bytes:
-        return HEADERS + b"".join(f + b"\r\n" for f in fields) + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    served: Served
+    scheme: str
+    path: str
+    each: int
+    """Requests in each lane."""
 
-    chunked = b"".join(
-        b"%x\r\n" % len(text[i : i + 8192]) + text[i : i + 8192] + b"\r\n" for i in range(0, len(text), 8192)
-    )
-    return {
-        b"/small": answer(small),
-        b"/page": answer(text),
-        b"/gzip": answer(packed, b"Content-Encoding: gzip"),
-        b"/chunked": HEADERS + b"Transfer-Encoding: chunked\r\n\r\n" + chunked + b"0\r\n\r\n",
-    }
+    @property
+    def port(self) -> int:
+        return self.served.secure if self.scheme == "https" else self.served.plain
 
+    @property
+    def kept(self) -> bool:
+        return not self.path.endswith(".close")
 
-def _serve(pipe: Pipe) -> None:
-    pages = _pages()
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://localhost:{self.port}{self.path}"
 
-    class Answer(asyncio.Protocol):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            self.transport: Any = transport
-
-        def data_received(self, data: bytes) -> None:
-            self.transport.write(pages[data.split(b" ", 2)[1]])
-
-    async def main() -> None:
-        server = await asyncio.get_running_loop().create_server(Answer, "127.0.0.1", 0)
-        pipe.send(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    uvloop.run(main())
+    def trust(self) -> ssl.SSLContext | None:
+        """How the server is judged."""
+        return ssl.create_default_context(cafile=self.served.authority) if self.scheme == "https" else None
 
 
 class _Bare(asyncio.Protocol):
-    """The least that a client can do: a parser, its callbacks, and a future."""
-
     def __init__(self) -> None:
         self.head: list[tuple[bytes, bytes]] = []
         self.body: list[bytes] = []
@@ -86,14 +75,15 @@ class _Bare(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport: Any = transport
 
-    def get(self, path: bytes) -> asyncio.Future[bytes]:
+    async def get(self, path: bytes) -> bytes:
         self.done = asyncio.get_running_loop().create_future()
         self.parser = httptools.HttpResponseParser(self)
         self.head, self.body = [], []
         self.transport.write(
             b"GET %s HTTP/1.1\r\nHost: x\r\nUser-Agent: bare\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n\r\n" % path
         )
-        return self.done
+        async with asyncio.timeout(TIMEOUT):
+            return await self.done
 
     def data_received(self, data: bytes) -> None:
         self.parser.feed_data(data)
@@ -112,73 +102,128 @@ class _Bare(asyncio.Protocol):
         self.done.set_result(body)
 
 
-async def _lanes(n: int, one: Callable[[int], Awaitable[Any]]) -> None:
-    async def lane(number: int) -> None:
-        for _ in range(n // LANES):
-            await one(number)
-
-    await asyncio.gather(*(lane(number) for number in range(LANES)))
+One = Callable[[int], Awaitable[Any]]
+"""Makes one request in the lane of this number."""
+Contender = Callable[[Task], AbstractAsyncContextManager[One]]
 
 
-async def bare(port: int, path: str, n: int) -> None:
+@asynccontextmanager
+async def bare(task: Task) -> AsyncIterator[One]:
     loop = asyncio.get_running_loop()
-    made = [await loop.create_connection(_Bare, "127.0.0.1", port) for _ in range(LANES)]
-    await _lanes(n, lambda number: made[number][1].get(path.encode()))
-    for transport, _ in made:
-        transport.close()
+    trust = task.trust()
+    name = "localhost" if trust else None
+    path = task.path.encode()
+    made: dict[int, _Bare] = {}
+
+    async def one(number: int) -> None:
+        connection = made.get(number)
+        if connection is None:
+            _, connection = await loop.create_connection(
+                _Bare, "127.0.0.1", task.port, ssl=trust, server_hostname=name
+            )
+            if task.kept:
+                made[number] = connection
+        assert await connection.get(path)
+        if not task.kept:
+            connection.transport.close()
+
+    yield one
+    for each in made.values():
+        each.transport.close()
 
 
-async def ours(port: int, path: str, n: int) -> None:
-    network = NetworkSettings(allow=["127.0.0.1"])
-    fetcher = HttpFetcher(FetchSettings(), network, SystemClock(), user_agent="bench (+x)")
-    url = f"http://127.0.0.1:{port}{path}"
+@asynccontextmanager
+async def ours(task: Task) -> AsyncIterator[One]:
+    authority = task.served.authority if task.scheme == "https" else ""
+    limits = FetchSettings(connections_per_address=LANES, ca_file=authority)
+    network = NetworkSettings(allow=["127.0.0.1"], resolve={"localhost": f"127.0.0.1:{task.port}"})
+    fetcher = HttpFetcher(limits, network, SystemClock(), user_agent="bench (+x)")
+    url = task.url
 
     async def one(_: int) -> None:
         result = await fetcher.fetch(FetchRequest(url))
         assert result.error is None, result
         assert result.body
 
-    await _lanes(n, one)
+    yield one
     await fetcher.close()
 
 
-async def theirs(port: int, path: str, n: int) -> None:
-    async with importlib.import_module("aiohttp").ClientSession() as session:
+@asynccontextmanager
+async def theirs(task: Task) -> AsyncIterator[One]:
+    aiohttp = importlib.import_module("aiohttp")
+    connector = aiohttp.TCPConnector(ssl=task.trust() or True, limit=LANES)
+    url = task.url.replace("localhost", "127.0.0.1")
+    name = "localhost" if task.scheme == "https" else None
+
+    async with aiohttp.ClientSession(connector=connector) as session:
 
         async def one(_: int) -> None:
-            async with session.get(f"http://127.0.0.1:{port}{path}") as response:
+            async with session.get(url, server_hostname=name) as response:
                 assert await response.read()
 
-        await _lanes(n, one)
+        yield one
+
+
+CONTENDERS = {"bare": bare, "crawlspace": ours, "aiohttp": theirs}
+
+
+async def _cost(contender: Contender, task: Task) -> float:
+    async with contender(task) as one:
+
+        async def lane(number: int, times: int) -> None:
+            for _ in range(times):
+                await one(number)
+
+        await asyncio.gather(*(lane(number, 1) for number in range(LANES)))  # connects, where connections are kept
+        begun = time.process_time()
+        await asyncio.gather(*(lane(number, task.each) for number in range(LANES)))
+        return (time.process_time() - begun) / (LANES * task.each) * 1e6
+
+
+def costs(contenders: dict[str, Contender], task: Task, rounds: int) -> dict[str, float]:
+    """Microseconds of CPU a request, the best round of each."""
+    best = dict.fromkeys(contenders, float("inf"))
+    for _ in range(rounds):
+        for name, contender in contenders.items():
+            best[name] = min(best[name], uvloop.run(_cost(contender, task)))
+    return best
+
+
+def line(name: str, best: dict[str, float]) -> str:
+    """A row of the table, with ours as so many times the bare loop and aiohttp as so many times ours."""
+
+    def ratio(of: str, to: str) -> str:
+        return f"{best[of] / best[to]:.2f}" if of in best and to in best else "-"
+
+    cells = [f"{best[each]:.0f}" if each in best else "-" for each in CONTENDERS]
+    return f"| {' | '.join([name, *cells, ratio('crawlspace', 'bare'), ratio('aiohttp', 'crawlspace')])} |"
 
 
 def main() -> None:
-    """Print microseconds of CPU a request, and what they are of the bare loop's."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only")
+    parser.add_argument("--each", type=int, default=16, help="requests in each of the 64 lanes and each round")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--only", action="append", choices=CONTENDERS)
+    parser.add_argument("--page", action="append", choices=[name + kind for name in SIZES for kind in KINDS])
+    parser.add_argument("--over", choices=OVER, default="plain", help="the kind of connection")
+    parser.add_argument("--json", action="store_true", help="a line of JSON for each page")
     wanted = parser.parse_args()
-    here, there = multiprocessing.get_context("spawn").Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=_serve, args=(there,), daemon=True)
-    server.start()
-    port = here.recv()
-    contenders = {"bare": bare, "crawlspace": ours}
-    if importlib.util.find_spec("aiohttp") is not None:  # one of the peers, which need not be there
-        contenders["aiohttp"] = theirs
-    if wanted.only:
-        contenders = {wanted.only: contenders[wanted.only]}
-    for path in ("/small", "/page", "/gzip", "/chunked"):
-        best = dict.fromkeys(contenders, float("inf"))
-        for _ in range(wanted.rounds):
-            for name, run in contenders.items():
-                begun = time.process_time()
-                uvloop.run(run(port, path, wanted.requests))
-                best[name] = min(best[name], (time.process_time() - begun) / wanted.requests * 1e6)
-        first = best.get("bare", 1)
-        print(path, *(f"{name} {cost:.0f} us ({cost / first:.2f})" for name, cost in best.items()), sep="  ")
-    server.kill()
+    chosen = {name: run for name, run in CONTENDERS.items() if name in (wanted.only or CONTENDERS)}
+    if importlib.util.find_spec("aiohttp") is None:  # one of the peers, which need not be there
+        chosen.pop("aiohttp", None)
+    scheme, ending = OVER[wanted.over]
+    if not wanted.json:
+        print("| page | bare us | crawlspace us | aiohttp us | crawlspace of bare | aiohttp of crawlspace |")
+        print("| :--- | ---: | ---: | ---: | ---: | ---: |")
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as served:
+        for page in wanted.page or [name + kind for name in SIZES for kind in KINDS]:
+            task = Task(served, scheme, f"/{page}{ending}", wanted.each)
+            best = costs(chosen, task, wanted.rounds)
+            print(json.dumps({"page": page, "over": wanted.over, **best}) if wanted.json else line(page, best))
 
+
+KINDS = ("", ".gzip", ".chunked")
 
 if __name__ == "__main__":
     main()

@@ -47,12 +47,17 @@ class Truncated(StrEnum):
 class Headers:
     """Response headers in order, as bytes on the wire read as Latin-1; names compare without case."""
 
-    __slots__ = ("_first", "raw")
+    __slots__ = ("_first", "_raw")
 
     def __init__(self, raw: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-        self.raw = raw
+        self._raw = raw
         # Few of a page's headers are ever asked for: they stay bytes until then.
         self._first = {name.lower(): value for name, value in reversed(raw)}
+
+    @property
+    def raw(self) -> tuple[tuple[bytes, bytes], ...]:
+        """Names and values in order."""
+        return self._raw
 
     def get(self, name: str, default: str = "") -> str:
         """The first value under `name` (lower case), or `default`."""
@@ -65,9 +70,9 @@ class Headers:
         first = self._first.get(wanted)
         if first is None:
             return []
-        if len(self._first) == len(self.raw):  # no name comes twice, as is usual
+        if len(self._first) == len(self._raw):  # no name comes twice, as is usual
             return [first.decode("latin-1")]
-        return [value.decode("latin-1") for key, value in self.raw if key.lower() == wanted]
+        return [value.decode("latin-1") for key, value in self._raw if key.lower() == wanted]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Headers) and self.raw == other.raw
@@ -77,6 +82,44 @@ class Headers:
 
     def __repr__(self) -> str:
         return f"Headers({self.raw!r})"
+
+
+class HeadText(Headers):
+    """The headers of a head of plain lines, which stays text: a crawl asks for few of them, each a few times.
+
+    The head must be plain, with its status line and its blank line: each line is a name, a colon, and a value, ends
+    in CR LF and holds none of the two otherwise.
+    """
+
+    __slots__ = ("_folded", "_text")
+
+    def __init__(self, text: bytes, folded: bytes) -> None:
+        """`folded` is the text in lower case."""
+        self._text = text
+        self._folded = folded
+
+    @property
+    def raw(self) -> tuple[tuple[bytes, bytes], ...]:
+        lines = (line.partition(b":") for line in self._text.split(b"\r\n")[1:-2])
+        return tuple((name, value.strip()) for name, _, value in lines)
+
+    def get(self, name: str, default: str = "") -> str:
+        start = f"\n{name}:".encode("latin-1")
+        at = self._folded.find(start)
+        return default if at < 0 else self._value(at + len(start))
+
+    def all(self, name: str) -> list[str]:
+        start = f"\n{name}:".encode("latin-1")
+        found = []
+        at = self._folded.find(start)
+        while at >= 0:
+            at += len(start)
+            found.append(self._value(at))
+            at = self._folded.find(start, at)
+        return found
+
+    def _value(self, start: int) -> str:
+        return self._text[start : self._text.find(b"\r", start)].strip().decode("latin-1")
 
 
 class FetchRequest(Struct, frozen=True):

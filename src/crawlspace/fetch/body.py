@@ -48,7 +48,7 @@ class Decoder:
     def feed(self, data: bytes) -> bool:
         """Take more of the coded body; False when no more is wanted."""
         self._fed += len(data)
-        self._keep(self._through(0, data))
+        self._keep(self._steps(data) if len(self._stages) == 1 else self._through(0, data))
         return not self.capped
 
     def end(self) -> None:
@@ -84,6 +84,16 @@ class Decoder:
     def note(self) -> str:
         """What was odd but did no harm."""
         return "; ".join(one.note for one in self._stages if one.note and not one.broken)
+
+    def _steps(self, data: bytes) -> Iterator[bytes]:
+        """What the only stage makes of `data`."""
+        made = self._made
+        for piece in self._stages[0].steps(data):
+            made[0] += len(piece)
+            yield piece
+            if self._too_much(made[0]):
+                self.capped = True
+                return
 
     def _through(self, index: int, data: bytes) -> Iterator[bytes]:
         if index == len(self._stages):

@@ -8,7 +8,7 @@ breaks keeps all that came before the break, junk behind the end is dropped, and
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
@@ -52,13 +52,14 @@ class Stage:
         self._members = 0
         """Members or frames that came to their end."""
 
-    def steps(self, data: bytes) -> Iterator[bytes]:
-        """Decoded pieces of what `data` adds to all before it."""
+    def steps(self, data: bytes) -> Iterable[bytes]:
+        """Decoded pieces of what `data` adds to all before it; made as they are asked for."""
         if self._plain:
-            yield data
-        elif not self._over and not self.broken:
-            held, self._held = self._held, b""
-            yield from self._undo(held + data)
+            return (data,)
+        if self._over or self.broken:
+            return ()
+        held, self._held = self._held, b""
+        return self._undo(held + data if held else data)
 
     def end(self) -> bytes:
         """Nothing more will come: what was held back because too little had come to tell its kind."""

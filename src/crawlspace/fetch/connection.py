@@ -30,6 +30,7 @@ class Connection(asyncio.Protocol):
         self.address = str(endpoint)
         """Where the answers come from, as text with its port; "" where a proxy alone knows."""
         self._limits = limits
+        self._patience = min(limits.idle_timeout, limits.min_rate_after)
         self._on_closed = on_closed
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -48,13 +49,14 @@ class Connection(asyncio.Protocol):
         self._reader = reader
         self.requests += 1
         self._deadline = deadline
-        self._heard_at = self._rate_from = self._loop.time()
+        now = self._heard_at = self._rate_from = self._loop.time()
         self._rate_bytes = 0
         if self._transport is None or self._transport.is_closing():
             self._reader_lost(clean=False)
             return answered
         self._transport.write(request)
-        self._watch_until(self._due())
+        if self._rings_at > deadline or self._rings_at > now + self._patience:
+            self._watch_until(self._due())
         return answered
 
     def keep(self) -> None:

@@ -8,6 +8,7 @@ lengths that differ, or a length beside a transfer coding, stay an error (RFC 91
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
@@ -15,6 +16,7 @@ from crawlspace.exchange import Headers
 
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
+_CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 _STRIDE = 4096
 
 
@@ -22,13 +24,42 @@ class Malformed(Exception):
     """These bytes are no HTTP response; the message says why."""
 
 
-class _Events:
-    """What the parser found. No more than a place to put it."""
+class Framed(NamedTuple):
+    """A head that was read, and how its body is framed."""
 
-    __slots__ = ("chunks", "complete", "content", "fields", "messages")
+    text: bytes
+    """The head as it came, to its blank line."""
+    status: int
+    headers: Headers
+    strict: bool
+    """It was read without the patient reading."""
+    keep: bool
+    """The server means to leave the connection open."""
+    length: int | None
+    """Bytes of the body; None where it ends with the connection, or is chunked."""
+    chunked: bool
+    codings: tuple[str, ...]
+    """What is to be undone, in the order in which it was applied."""
+
+
+class _Fields:
+    """The fields of a head, as the parser finds them."""
+
+    __slots__ = ("fields",)
 
     def __init__(self) -> None:
         self.fields: list[tuple[bytes, bytes]] = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.fields.append((name, value.rstrip()))  # blanks behind a value are none of it
+
+
+class _Content:
+    """The content of chunks, as the parser finds it."""
+
+    __slots__ = ("chunks", "complete", "content", "messages")
+
+    def __init__(self) -> None:
         self.content: list[bytes] = []
         self.chunks = 0
         self.messages = 0
@@ -36,9 +67,6 @@ class _Events:
 
     def on_message_begin(self) -> None:
         self.messages += 1
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self.fields.append((name, value.rstrip()))  # blanks behind a value are none of it
 
     def on_body(self, content: bytes) -> None:
         if not self.complete:
@@ -50,42 +78,53 @@ class _Events:
 
 
 class Head:
-    """A head that was read, ready for the chunks that may follow it."""
+    """A head that llhttp read."""
 
-    __slots__ = ("_events", "_parser", "headers", "status", "strict", "text")
+    __slots__ = ("headers", "status", "strict", "text")
 
     def __init__(self, text: bytes, strict: bool) -> None:
         self.text = text
         """The bytes that llhttp read: the head itself, or its patient reading."""
         self.strict = strict
         """It was read without the patient reading."""
-        self._events = _Events()
-        self._parser = _parser(self._events, lenient=not strict)
-        self._parser.feed_data(text)
-        self.status: int = self._parser.get_status_code()
-        self.headers = Headers(tuple(self._events.fields))
+        found = _Fields()
+        parser = _parser(found, lenient=not strict)
+        parser.feed_data(text)
+        self.status: int = parser.get_status_code()
+        self.headers = Headers(tuple(found.fields))
 
-    def transfer_codings(self) -> list[str]:
-        """Transfer codings in the order in which they were applied, in lower case."""
-        return tokens(self.headers, "transfer-encoding")
+    def framed(self, raw: bytes) -> Framed:
+        """What it says; `raw` is the head as it came."""
+        headers = self.headers
+        transfer = tokens(headers, "transfer-encoding")
+        length = headers.get("content-length")
+        chunked = bool(transfer) and transfer[-1] == "chunked"
+        applied = tokens(headers, "content-encoding") + (transfer[:-1] if chunked else ())
+        return Framed(
+            raw,
+            self.status,
+            headers,
+            self.strict,
+            self._keeps_alive(),
+            int(length) if length and not transfer else None,
+            chunked,
+            applied,
+        )
 
-    def keeps_alive(self) -> bool:
+    def _keeps_alive(self) -> bool:
         """Whether the server means to leave the connection open (RFC 9112, section 9.3)."""
         wishes = tokens(self.headers, "connection")
         return "close" not in wishes and (self.text.startswith(b"HTTP/1.1") or "keep-alive" in wishes)
-
-    def chunks(self) -> Chunks:
-        """The reader of the chunks behind this head; to be asked for once."""
-        return Chunks(self, self._parser, self._events)
 
 
 class Chunks:
     """A chunked body, read from pieces of any size."""
 
-    def __init__(self, head: Head, parser: HttpResponseParser, events: _Events) -> None:
-        self._head = head
-        self._parser = parser
-        self._events = events
+    def __init__(self, strict: bool) -> None:
+        """`strict` is how the head was read; trailers are fields too."""
+        self._strict = strict
+        self._events = _Content()
+        self._parser = _chunk_parser(self._events, strict)
         self._refused = False
         self._tail = b"\r\n"
         """The last bytes seen, those of the head's blank line at first."""
@@ -125,9 +164,8 @@ class Chunks:
 
     def _last_before_the_end(self, wire: bytes, start: int, stride: int) -> int:
         """Reading on from `start` in strides: where the stride begins that ends the body, or breaks it."""
-        events = _Events()
-        parser = _parser(events, lenient=not self._head.strict)
-        parser.feed_data(self._head.text)
+        events = _Content()
+        parser = _chunk_parser(events, self._strict)
         parser.feed_data(wire[:start])
         for at in range(start, len(wire), stride):
             try:
@@ -139,12 +177,14 @@ class Chunks:
         return len(wire) - 1
 
 
-def tokens(headers: Headers, name: str) -> list[str]:
+def tokens(headers: Headers, name: str) -> tuple[str, ...]:
     """The comma-separated words of a field, in order and in lower case."""
-    values = headers.all(name)
-    if not values:
-        return []
-    return [word.strip().lower() for value in values for word in value.split(",") if word.strip()]
+    return words(", ".join(headers.all(name)).lower())
+
+
+def words(value: str) -> tuple[str, ...]:
+    """The words between the commas of a value."""
+    return tuple(word.strip() for word in value.split(",") if word.strip())
 
 
 def read_head(raw: bytes) -> Head:
@@ -161,7 +201,7 @@ def read_head(raw: bytes) -> Head:
 def objection(beginning: bytes) -> str:
     """What is wrong with the beginning of a head, or "" when it could have become one."""
     try:
-        _parser(_Events(), lenient=False).feed_data(beginning)
+        _parser(_Fields(), lenient=False).feed_data(beginning)
     except (HttpParserError, HttpParserUpgrade) as error:
         return str(error)
     return ""
@@ -201,9 +241,16 @@ def _length_field(lengths: list[bytes]) -> list[bytes]:
     return [b"Content-Length: " + value for value in values if value.isdigit()]
 
 
-def _parser(events: _Events, lenient: bool) -> HttpResponseParser:
+def _parser(events: _Fields | _Content, lenient: bool) -> HttpResponseParser:
     parser = HttpResponseParser(events)
     parser.set_dangerous_leniencies(
         lenient_headers=lenient, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
     )
+    return parser
+
+
+def _chunk_parser(events: _Content, strict: bool) -> HttpResponseParser:
+    """A parser behind a head which says no more than that chunks follow."""
+    parser = _parser(events, lenient=not strict)
+    parser.feed_data(_CHUNKED_HEAD)
     return parser

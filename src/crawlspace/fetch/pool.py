@@ -44,8 +44,10 @@ class Pool:
         unused = self._unused.get(origin)
         if not unused:
             return None
-        connection = unused[-1]
-        self._forget(connection)
+        connection = unused.pop()
+        del self._order[connection]
+        if not unused:
+            del self._unused[origin]
         return connection
 
     def put(self, origin: Origin, connection: Connection) -> None:
@@ -55,7 +57,8 @@ class Pool:
         """
         if connection.closed:
             return
-        longest = self._longest_waiting(connection.endpoint.address)
+        # An address is dear to hash, and as a rule nobody waits.
+        longest = self._longest_waiting(connection.endpoint.address) if self._waiting else None
         if not self._max_unused or (longest and longest.origin != origin):
             connection.abort()
             return
@@ -63,7 +66,11 @@ class Pool:
             longest.place.set_result(connection)
             return
         connection.keep()
-        self._unused.setdefault(origin, []).append(connection)
+        unused = self._unused.get(origin)
+        if unused is None:
+            self._unused[origin] = [connection]
+        else:
+            unused.append(connection)
         self._order[connection] = origin
         if len(self._order) > self._max_unused:
             self._drop(next(iter(self._order)))
@@ -134,8 +141,6 @@ class Pool:
             await self._emptied.wait()
 
     def _longest_waiting(self, address: IPAddress) -> _Waiting | None:
-        if not self._waiting:  # as is usual; an address is dear to hash
-            return None
         return next((each for each in self._waiting.get(address, ()) if not each.place.done()), None)
 
     def _return(self, address: IPAddress, left: _Waiting) -> None:

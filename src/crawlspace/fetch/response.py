@@ -14,8 +14,9 @@ from enum import Enum, auto
 
 from crawlspace.exchange import FetchError, Headers, Truncated
 from crawlspace.fetch.body import Decoder, codings
-from crawlspace.fetch.grammar import Chunks, Head, Malformed, objection, read_head, tokens
+from crawlspace.fetch.grammar import Chunks, Framed, Malformed, objection, read_head
 from crawlspace.fetch.limits import FetchSettings
+from crawlspace.fetch.plain import plain_head
 from crawlspace.fetch.types import Types
 
 MAX_INTERIM = 20
@@ -24,6 +25,7 @@ MAX_CHUNKS = 100_000
 """Chunks of a body: 10 MiB in pieces of a hundred bytes."""
 
 _NO_HEADERS = Headers()
+_BODILESS = frozenset({204, 304})
 _STARTS = (b"HTTP/", b"RTSP/", b"ICE/")
 
 
@@ -47,44 +49,48 @@ class ResponseReader:
     With `types`, a successful answer of another type is cut behind its head.
     """
 
+    # What one answer in a hundred sets is a default of the class, which costs an answer nothing.
+    done = False
+    reusable = False
+    """The connection may carry another request."""
+    received = 0
+    """Bytes that came, whatever they were."""
+    status = 0
+    headers = _NO_HEADERS
+    head = b""
+    """From the status line to the blank line, byte for byte; interim responses are left out."""
+    error: FetchError | None = None
+    detail = ""
+    truncated: Truncated | None = None
+    _early = bytearray()
+    """What came before the end of the head; never changed in place while it is this one."""
+    _searched = 0
+    _blank = 0
+    _interim = 0
+    _keep = False
+    _framing = _NONE
+    _left = 0
+    _decoder: Decoder | None = None
+    _chunks: Chunks | None = None
+    _wire = 0
+    _silent = 0
+    """Bytes of framing since the last byte of content."""
+    _size = 0
+
     def __init__(self, limits: FetchSettings, bodiless: bool = False, types: Types | None = None) -> None:
-        self.done = False
-        self.reusable = False
-        """The connection may carry another request."""
-        self.received = 0
-        """Bytes that came, whatever they were."""
-        self.status = 0
-        self.headers = _NO_HEADERS
-        self.head = b""
-        """From the status line to the blank line, byte for byte; interim responses are left out."""
-        self.error: FetchError | None = None
-        self.detail = ""
-        self.truncated: Truncated | None = None
         self._limits = limits
         self._bodiless = bodiless
         self._types = types
-        self._early = bytearray()
-        """What came before the end of the head."""
-        self._searched = 0
-        self._blank = 0
-        self._interim = 0
-        self._keep = False
-        self._framing = _NONE
-        self._left = 0
-        self._decoder: Decoder | None = None
-        self._chunks: Chunks | None = None
         self._payload: list[bytes] = []
-        self._wire = 0
-        self._cap = limits.max_wire
-        self._silent = 0
-        """Bytes of framing since the last byte of content."""
         self._content: list[bytes] = []
-        self._size = 0
+        self._cap = limits.max_wire
 
     @property
     def payload(self) -> bytes:
         """The body as it came, framing and content coding still on."""
-        return b"".join(self._payload)
+        if len(self._payload) > 1:
+            self._payload = [b"".join(self._payload)]
+        return self._payload[0] if self._payload else b""
 
     @property
     def body(self) -> bytes:
@@ -101,7 +107,12 @@ class ResponseReader:
         """Take the next bytes of the connection; True once the response is complete or given up."""
         self.received += len(data)
         if not self.head:
-            data = self._read_head(data)
+            head = None if self._early else plain_head(data)
+            if head is not None and self._fits(head.text):
+                self._begin(head)
+                data = data[len(head.text) :]
+            else:
+                data = self._read_head(data)
             if self.done or not self.head:
                 return self.done
         if data or self._framing is _NONE:
@@ -165,6 +176,11 @@ class ResponseReader:
         elif len(early) >= 5 and not early.startswith(_STARTS):
             self._stop(FetchError.PROTOCOL, "this is no HTTP response")
 
+    def _fits(self, head: bytes) -> bool:
+        """Whether a plain head is surely within the limits; else they are looked at one by one."""
+        limits, size = self._limits, len(head)
+        return size <= limits.max_line and size <= limits.max_head and head.count(b"\n") <= limits.max_headers + 2
+
     def _take_head(self, raw: bytes) -> bool:
         """Read a head; True when it is the real one, or ends the matter."""
         limits = self._limits
@@ -172,7 +188,7 @@ class ResponseReader:
             self._stop(FetchError.HEAD_TOO_LARGE, f"a header line is longer than {limits.max_line} bytes")
             return True
         try:
-            head = read_head(raw)
+            head = plain_head(raw) or read_head(raw).framed(raw)
         except Malformed as malformed:
             self._stop(FetchError.PROTOCOL, str(malformed))
             return True
@@ -180,41 +196,37 @@ class ResponseReader:
             self._stop(FetchError.HEAD_TOO_LARGE, f"more than {limits.max_headers} header fields")
             return True
         if head.status >= 200:
-            self._begin(raw, head)
+            self._begin(head)
             return True
         self._interim += 1
         if self._interim > MAX_INTERIM:
             self._stop(FetchError.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
         return self.done
 
-    def _begin(self, raw: bytes, head: Head) -> None:
+    def _begin(self, head: Framed) -> None:
         """The real head is read: find out how its body ends, and what is to be undone."""
-        self.head = raw
-        self.status = head.status
-        self.headers = head.headers
-        self._keep = head.strict and head.keeps_alive()
-        if self._bodiless or head.status in (204, 304):
+        self.head, self.status, self.headers, strict, keep, length, chunked, applied = head
+        self._keep = strict and keep
+        if self._bodiless or self.status in _BODILESS:
             return
-        objection = self._types.objection(head.headers) if self._types is not None and head.status < 300 else ""
+        objection = ""
+        if self._types is not None and self.status < 300:
+            objection = self._types.objection(self.headers)
         if objection:
             self._cut()
             self.detail = objection
             return
-        transfer = head.transfer_codings()
-        length = head.headers.get("content-length")
-        if transfer and transfer[-1] == "chunked":
+        if chunked:
             self._framing = _CHUNKED
-            self._chunks = head.chunks()
-        elif length and not transfer:
-            self._left = int(length)
-            self._framing = _LENGTH if self._left else _NONE
-        else:
+            self._chunks = Chunks(strict)
+        elif length is None:
             self._framing = _CLOSE
-            transfer = []
-        applied = tokens(head.headers, "content-encoding") + transfer[:-1]
+        elif length:
+            self._left = length
+            self._framing = _LENGTH
         if applied:
             self._decoder = Decoder(codings(applied), self._limits)
-        elif self._framing is not _CHUNKED:  # the body is its own payload: one cap for both
+        elif not chunked:  # the body is its own payload: one cap for both
             self._cap = min(self._cap, self._limits.max_body)
 
     def _lost_before_head(self) -> None:
@@ -233,8 +245,8 @@ class ResponseReader:
             self._complete(excess=bool(data))
             return
         excess = over = False
-        if self._framing is _LENGTH:
-            excess = len(data) > self._left
+        if self._framing is _LENGTH and len(data) > self._left:
+            excess = True
             data = data[: self._left]
         room = self._cap - self._wire
         if len(data) > room:
@@ -259,10 +271,7 @@ class ResponseReader:
         self._silent = 0 if content else self._silent + len(data)
         excess = False
         if problem or chunks.complete:
-            wire = self.payload
-            end = chunks.length(wire)
-            excess = end < len(wire)
-            self._payload = [wire[:end]]
+            excess = self._end_payload(chunks)
         if not self._take_content(content):
             self._cut()
         elif problem:
@@ -271,6 +280,13 @@ class ResponseReader:
             self._complete(excess)
         elif chunks.count > MAX_CHUNKS or self._silent > self._limits.max_head:
             self._stop(FetchError.PROTOCOL, "more framing than content", Truncated.DISCONNECT)
+
+    def _end_payload(self, chunks: Chunks) -> bool:
+        """Leave out what stands behind the chunks, or behind what is wrong with them; True when that is something."""
+        wire = self.payload
+        end = chunks.length(wire)
+        self._payload = [wire[:end]]
+        return end < len(wire)
 
     def _take_content(self, content: list[bytes]) -> bool:
         """Keep content without its framing; False when no more is wanted."""
@@ -289,10 +305,11 @@ class ResponseReader:
         if self._decoder is None:
             return
         self._decoder.end()
-        self.detail = self._decoder.problem or self._decoder.note
+        problem = self._decoder.problem
+        self.detail = problem or self._decoder.note
         if self._decoder.capped:
             self._cut()
-        elif self._decoder.problem:
+        elif problem:
             self.error = FetchError.DECODING
             self.truncated = Truncated.DISCONNECT if self._decoder.broken_off else None
 
