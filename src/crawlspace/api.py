@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct
 
 from crawlspace import events
 from crawlspace.app.compose import Injected, OpenCrawl, Plan
@@ -45,8 +47,7 @@ Returned = TypeVar("Returned")
 Heard = TypeVar("Heard")
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """How a run ended, and the crawl's totals then."""
 
     ending: Ending

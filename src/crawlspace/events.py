@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum, unique
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class PageSettled:
+
+class PageSettled(Struct, frozen=True):
     """One URL's lease has ended, and the store has it."""
 
     url: str
@@ -22,8 +22,7 @@ class PageSettled:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class HostWaits:
+class HostWaits(Struct, frozen=True):
     """A host is left alone for longer than its usual delay, or for good."""
 
     host: str
@@ -32,8 +31,7 @@ class HostWaits:
     """Wall time in ms; 0 when it was given up."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeWidened:
+class ScopeWidened(Struct, frozen=True):
     """A seed moved for good to another host, which now belongs to the crawl."""
 
     source: str
@@ -41,27 +39,23 @@ class ScopeWidened:
     host: str
 
 
-@dataclass(frozen=True, slots=True)
-class Paused:
+class Paused(Struct, frozen=True):
     """Nothing can be stored for now; fetching stops until it can."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(Struct, frozen=True):
     """Storing works again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(Struct, frozen=True):
     """Something a person should know, in words."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class TrapSeen:
+class TrapSeen(Struct, frozen=True):
     """A host's URLs look as if they never end; nothing is done about it but to say so."""
 
     host: str
@@ -70,8 +64,7 @@ class TrapSeen:
     example: str
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedOut:
+class CarriedOut(Struct, frozen=True):
     """What a person asked of the crawl, or changed settings made necessary, has been done."""
 
     what: str

@@ -5,7 +5,6 @@ Nothing here knows a socket or a file. Times are integer milliseconds since 1970
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import NamedTuple
 
@@ -216,8 +215,7 @@ class RobotsVerdict(StrEnum):
     """5xx, 429 or no answer: nothing may be fetched until it answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsFile:
+class RobotsFile(Struct, frozen=True):
     """One origin's answer to /robots.txt, as it is kept."""
 
     origin: str
@@ -284,8 +282,7 @@ class Facts(Struct, frozen=True, omit_defaults=True):
     links: tuple[Outlink, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """An earlier capture that has the bytes which a later one does not repeat."""
 
     url: str
@@ -294,8 +291,7 @@ class Reference:
     """Where it lies; None when only its name is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Struct, frozen=True):
     """One stored exchange, as it goes into the archive and comes out of it."""
 
     url: str

@@ -106,7 +106,7 @@ def written(archive: MakeArchive, directory: Path, captures: Sequence[Capture], 
         await kept.append(
             Capture(
                 **{
-                    **{name: getattr(captures[0], name) for name in captures[0].__dataclass_fields__},
+                    **{name: getattr(captures[0], name) for name in captures[0].__struct_fields__},
                     "url": "http://mirror.test/",
                     "refers_to": Reference("", 0, first),
                     "facts": None,

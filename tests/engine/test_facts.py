@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from crawlspace.engine.facts import Known, facts_of, with_facts
 from crawlspace.engine.reading import capture_of

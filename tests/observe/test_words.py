@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from crawlspace.observe.words import duration, moment, size, what_next
 from crawlspace.states import UrlState

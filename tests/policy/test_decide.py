@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from crawlspace.policy.decide import Case, Ending, decide, missing, robots_refusal, widens_scope
 from crawlspace.policy.outcome import Kind, Outcome

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from crawlspace.policy.recrawl import GONE, RecrawlSettings, conditions, plan, with_next_visit
 from crawlspace.types import (

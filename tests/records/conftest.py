@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import pytest
+from msgspec.structs import replace
 
 from crawlspace.app.compose import OpenCrawl, Plan, open_crawl
 from crawlspace.app.directory import CrawlDirectory

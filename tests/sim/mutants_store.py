@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from crawlspace.frontier.sqlite import lease as leasing
 from crawlspace.frontier.sqlite import loss, settle, store

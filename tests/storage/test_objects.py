@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
 from crawlspace.archive import zstd

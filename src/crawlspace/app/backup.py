@@ -11,9 +11,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
+
+from msgspec import Struct
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.store import dump_command
@@ -28,8 +29,7 @@ PARTIAL = ".partial"
 CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Copied:
+class Copied(Struct, frozen=True):
     """What a backup holds."""
 
     files: int

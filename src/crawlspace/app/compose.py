@@ -95,8 +95,7 @@ class Plan:
     """This process is one of several that another started, which owns the directory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """One of several processes that crawl together on one machine."""
 
     number: int

@@ -8,7 +8,8 @@ the two loses nothing: the next to own the directory finds the command.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlspace.app.compose import Plan, open_crawl
 from crawlspace.app.directory import CrawlDirectory
@@ -24,8 +25,7 @@ PATIENCE_SECONDS = 60.0
 """Without progress for so long, nobody waits any more: the command stays and is carried out later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What became of a command."""
 
     progress: Progress

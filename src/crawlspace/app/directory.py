@@ -13,9 +13,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from msgspec import Struct
 
 from crawlspace.archive.columns import DIRECTORY as CAPTURES
 from crawlspace.errors import CrawlDirError, CrawlDirInUse, DiskFull
@@ -27,8 +28,7 @@ ORPHANS_SECONDS = 10.0
 LOOK_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlDirectory:
+class CrawlDirectory(Struct, frozen=True):
     """The places of one crawl."""
 
     path: Path

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from itertools import groupby, islice
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.snapshot import Elsewhere, Whereabouts, open_groups, reading_disk
@@ -64,8 +65,7 @@ class Wanted(NamedTuple):
     """Count the links to pages first, in the archive: who stands for a group may depend on them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Pages that say the same."""
 
     likeness: Likeness

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from crawlspace.app.rules import rules_in
 from crawlspace.app.store import Store
@@ -22,8 +23,7 @@ from crawlspace.types import Address, Relation
 from crawlspace.urls import Identity, policy_from
 
 
-@dataclass(frozen=True, slots=True)
-class Lessons:
+class Lessons(Struct, frozen=True):
     """What a crawl learns from, and to what end."""
 
     settings: Settings

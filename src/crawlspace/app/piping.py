@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from crawlspace import events
 from crawlspace.app.exporting.stages import load_stages

@@ -125,8 +125,7 @@ class _NewRules:
         return named
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(msgspec.Struct, frozen=True):
     """Where a crawl is going."""
 
     settings: Settings

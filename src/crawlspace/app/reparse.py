@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawlspace.app.compose import OpenCrawl, Plan, open_crawl, reader_of
 from crawlspace.app.directory import CrawlDirectory
@@ -83,14 +86,13 @@ class Reparsed:
 Watch = Callable[[Reparsed], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What is to be parsed again, and how."""
 
     parser: Parser
     name: str
     """The name by which other processes load the parser."""
-    chosen: Chosen = field(default_factory=Chosen)
+    chosen: Chosen = Chosen()
     pool: Pool | None = None
     """None: this process alone."""
 

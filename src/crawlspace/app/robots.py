@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from crawlspace.app.contact import require_contact
 from crawlspace.clock import Clock, SystemClock
@@ -18,8 +19,7 @@ from crawlspace.types import Address, Unusable
 from crawlspace.urls import Identity, origin_of, policy_from
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """What robots.txt says of a URL."""
 
     url: str

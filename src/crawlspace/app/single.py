@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from crawlspace.app.contact import require_contact
 from crawlspace.app.robots import fetched_rules, robots_of
@@ -17,8 +17,7 @@ from crawlspace.types import Unusable
 from crawlspace.urls import Identity, origin_of, policy_from
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """What came of it."""
 
     url: str

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import records_at, rules_of
@@ -39,16 +40,14 @@ LINKED = frozenset({"links", "declared"})
 """Tables that the parser `links` fills."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What is asked."""
 
     query: str
     parameters: Mapping[str, str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Its columns, and its rows as they come."""
 
     columns: tuple[str, ...]

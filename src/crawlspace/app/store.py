@@ -10,7 +10,6 @@ import secrets
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Protocol
@@ -68,8 +67,7 @@ class Store(Frontier, Ledger, Learned, Control, Captures, Revisits, ContentIndex
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True):
     """A store, and this process's number in it."""
 
     store: Store

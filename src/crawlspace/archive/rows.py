@@ -6,9 +6,10 @@ All is taken from what the archive keeps: the records' bytes and the facts besid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from crawlspace.archive.captures import REVISIT, bare_address, facts_of, is_not_modified
 from crawlspace.archive.cdxj import UNKNOWN, mime_of, payload_digest

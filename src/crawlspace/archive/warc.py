@@ -16,8 +16,9 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from crawlspace.archive.captures import Place, records_of, warcinfo_record
 from crawlspace.archive.disk import Disk, RealDisk, Unreachable

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.merged import Merged, merged_urls
@@ -25,8 +25,7 @@ from crawlspace.states import UrlState
 from crawlspace.types import Address, HostFigures, Relation, Round, Story, Unusable
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     address: Address
     story: Story | None
     unknown: str

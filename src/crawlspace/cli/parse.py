@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import load_parser
@@ -23,8 +23,7 @@ from crawlspace.types import Link, Reason, Story, Unusable
 from crawlspace.urls import Identity
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Struct, frozen=True):
     url: str
     page: Page
     identity: Identity
@@ -34,8 +33,7 @@ class _Read:
     """The page asks that none of its links be followed, and is obeyed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Captured:
+class _Captured(Struct, frozen=True):
     story: Story
     result: FetchResult
 

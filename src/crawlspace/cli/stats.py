@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.cli.brought import hour_facts, part, rule_in_words, shape_facts, suspect_in_words, suspects
@@ -23,8 +23,7 @@ SHAPES = 50
 """Shapes that are told: those with the longest runs of pages without anything new first, then the largest."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """What is to be told beside the totals."""
 
     directory: Path

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawlspace import events
 from crawlspace.clock import Clock
@@ -63,8 +65,7 @@ REMOTE = Cadence(5.0, 16 << 20)
 _USUAL = Cadence()
 
 
-@dataclass(slots=True)
-class Item:
+class Item(Struct):
     """What a visit hands over: captures to keep, a settlement if a lease ends with it, and the links found."""
 
     captures: Sequence[Capture] = ()
@@ -72,7 +73,8 @@ class Item:
     claims: Sequence[Claim] = ()
     parsed: Sequence[Parsed] = ()
     """What parsers made of the last capture."""
-    size: int = field(init=False)
+    size: int = 0
+    """Bytes that wait in memory for the disk; counted here."""
 
     def __post_init__(self) -> None:
         self.size = sum(len(capture.payload) + len(capture.response_head) for capture in self.captures)

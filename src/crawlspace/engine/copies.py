@@ -6,7 +6,7 @@ of one group are compared among each other too: a trap is as quick as the crawl.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from crawlspace.content.text import LEAST_TEXT
 from crawlspace.engine.commit import Item

@@ -7,7 +7,6 @@ leased at once and by the basket, not by the number of URLs known.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -69,8 +68,7 @@ class BudgetSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(Struct, frozen=True):
     """What one of several processes may use of the budgets that they share."""
 
     pages: int | None = None
@@ -84,8 +82,7 @@ def urls_per_visit(order: Order, host: HostSettings) -> int:
     return max([host.concurrency, *(rule.concurrency or 0 for rule in host.rules)])
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlSettings:
+class CrawlSettings(Struct, frozen=True):
     """What the loop needs to know; made from the parts' own settings."""
 
     concurrency: ConcurrencySettings

@@ -7,7 +7,9 @@ is resolved twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawlspace.engine.commit import kind_of
 from crawlspace.exchange import Capture, Facts, FetchResult, Outlink
@@ -18,8 +20,7 @@ from crawlspace.types import Address, Moved, QueuedUrl, Refused, Released, Settl
 TITLE_LIMIT = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """What is known of a URL when its answer has been read."""
 
     url: QueuedUrl

@@ -101,8 +101,7 @@ class Content:
         return plain_text(decode(self.result.body, self.read.charset))
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprinting:
+class Fingerprinting(Struct, frozen=True):
     """Makes fingerprints. One for a run."""
 
     settings: ContentSettings

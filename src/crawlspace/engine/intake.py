@@ -42,14 +42,13 @@ WANTED = FOLLOWED | {Relation.REQUISITE}
 KEPT_BY_REDIRECTS = BELONGINGS | {Relation.SITEMAP_FILE}
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """A URL to be crawled, as a user gives it: a seed, or a link that a handler follows."""
 
     url: str
     label: str | None = None
     """A word that the handler finds again on the page."""
-    meta: Mapping[str, object] = field(default_factory=dict)
+    meta: Mapping[str, object] = {}
     """Small facts that travel with the URL; 1 KiB as JSON at most."""
     method: str = "GET"
     body: bytes = b""

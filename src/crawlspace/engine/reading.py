@@ -9,8 +9,11 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawlspace import events
 from crawlspace.clock import Chance, Clock
@@ -58,8 +61,7 @@ MIME_LIMIT = 100
 VALIDATOR_LIMIT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """One leased URL with the answers it got; more than one where the same page redirected to itself."""
 
     token: int

@@ -10,7 +10,8 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlspace.clock import Clock
 from crawlspace.engine.intake import Intake
@@ -30,8 +31,7 @@ Fetch = Callable[[str], Awaitable[FetchResult]]
 """Fetches a URL at the pace of its host."""
 
 
-@dataclass(frozen=True, slots=True)
-class Robots:
+class Robots(Struct, frozen=True):
     """One origin's rules, ready to be asked."""
 
     file: RobotsFile

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from crawlspace.engine.intake import Intake
 from crawlspace.policy.commands import (
@@ -34,8 +35,7 @@ def _never(_known: Known) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Struct, frozen=True):
     """The shelves to look at in turn, from where, until when; and the verdict on each URL."""
 
     name: str

@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawlspace.fetch.request import Destination
 from crawlspace.urls import registrable_domain
@@ -41,8 +43,7 @@ _YEAR = re.compile(r"(\d{2,4})(?!\d)", re.ASCII)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
-@dataclass(frozen=True, slots=True)
-class Cookie:
+class Cookie(Struct, frozen=True):
     """One cookie, and where it may go."""
 
     name: str

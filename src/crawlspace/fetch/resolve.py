@@ -12,7 +12,6 @@ import asyncio
 import socket
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Annotated, Literal, NamedTuple
 
@@ -119,8 +118,7 @@ async def system_lookup(name: str) -> Sequence[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a name came to: its addresses, or why it has none."""
 
     addresses: tuple[IPAddress, ...] = ()

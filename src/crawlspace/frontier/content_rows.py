@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from crawlspace.types import (
     Answer,
     Claim,
@@ -38,15 +40,14 @@ class Arrival(NamedTuple):
     """URLs that it names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What the links of a transaction came to, by the page that has them."""
 
     new: Mapping[int, Sequence[Claim]]
     """Those that were not known, and are queued now."""
     cut: Collection[int]
     """Pages of which some links were refused for depth or budget."""
-    unknown: Mapping[int, int] = field(default_factory=dict)
+    unknown: Mapping[int, int] = {}
     """How many were not known, refused ones too."""
 
     @classmethod

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from crawlspace.content.text import LEAST_TEXT
 from crawlspace.frontier.content_rows import TEXT_BYTES, PageRow, number_of, text_key

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawlspace.exchange import Headers
@@ -112,8 +112,7 @@ class LinkContext(NamedTuple):
     """The language of what it leads to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """What was read of an answer."""
 
     base_url: str

@@ -133,8 +133,7 @@ def _text(body: bytes) -> str:
 # -- rules --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     allow: bool
     pattern: str
     shown: str

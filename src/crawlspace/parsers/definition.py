@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec import Struct, field
 
 from crawlspace.errors import UsageError
 from crawlspace.pages.mime import HTML
@@ -42,8 +43,7 @@ class Parsed(NamedTuple):
     significant: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """The pages that a parser is for: those that fit each kind of rule that has any."""
 
     url: Patterns
@@ -79,8 +79,7 @@ class Match:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Parser:
+class Parser(Struct, frozen=True):
     """A parser, ready to run. Calling it gives what the function gives."""
 
     name: str

@@ -7,7 +7,6 @@ Nothing here reaches the web, nor anything else outside the page.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -27,8 +26,7 @@ from crawlspace.urls.parser import is_http, resolve, without_credentials
 _PLAIN = PageSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(msgspec.Struct, frozen=True):
     """How a page came to be fetched."""
 
     label: str | None = None
@@ -36,6 +34,9 @@ class Way:
     """JSON object."""
     depth: int = 0
     """Links followed from a seed."""
+
+
+_DIRECT = Way()
 
 
 class Document:
@@ -46,7 +47,7 @@ class Document:
     def __init__(  # noqa: PLR0913 -- the answer, how it came, and what was made of it
         self,
         result: FetchResult,
-        way: Way = Way(),
+        way: Way = _DIRECT,
         settings: PageSettings = _PLAIN,
         read: ReadPage | None = None,
         tree: Tree | None = None,

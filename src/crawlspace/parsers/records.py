@@ -10,7 +10,6 @@ such a key as they stand, so that no rule about near copies folds them away.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -36,8 +35,7 @@ class Unfit(UsageError):
     """A parser gave something that makes no record."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """A record with what its parser has to say of it."""
 
     data: Any
@@ -60,8 +58,7 @@ class Record(NamedTuple):
     twins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Keying:
+class Keying(msgspec.Struct, frozen=True):
     """How the key of a parser's records is made."""
 
     fields: tuple[str, ...] = ()

@@ -7,7 +7,6 @@ text is JSON with the command's name under `type`, and is read with the same car
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import Annotated, NamedTuple
 
@@ -33,8 +32,7 @@ class Hold(StrEnum):
     BLOCKED = "blocked"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A command as it is kept, and how far it is."""
 
     number: int
@@ -44,8 +42,7 @@ class Asked:
     done: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """What whoever works on a crawl must hear of, also when others brought it about."""
 
     edition: int

@@ -10,10 +10,10 @@ use the same words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import assert_never
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawlspace.clock import Chance
 from crawlspace.policy.outcome import BAD_LOCATION, BLOCKED, SOFT_404, Kind, Outcome
@@ -38,8 +38,7 @@ Ending = Finished | Unchanged | WasRedirect | Moved | RetryAt | Rerouted | Died
 """The settlements of a URL that was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """One request under a lease, and what came of it."""
 
     token: int
@@ -127,7 +126,7 @@ def _again_or_never(
 ) -> RetryAt | Rerouted | Finished | Unchanged | Died:
     error = _class_of(case.outcome)
     if case.tries is not None:
-        settings = structs.replace(settings, max=case.tries)
+        settings = replace(settings, max=case.tries)
     failed = Failed(error, case.url.attempts + 1, case.outcome.retry_after_ms)
     due = next_try(failed, now, chance, settings)
     if due is not None:

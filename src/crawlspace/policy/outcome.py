@@ -10,12 +10,13 @@ This module does not say how often or when to try again (`retry`), nor what it c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from enum import StrEnum, unique
 from types import MappingProxyType
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from crawlspace.exchange import FetchError, FetchResult, Truncated
 
@@ -98,8 +99,7 @@ NO_REDIRECTS = frozenset({304, 305, 306})
 """Statuses from 300 on whose Location, if any, is not where the page is (RFC 9110, 15.4.5 to 15.4.7)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """One request, understood."""
 
     kind: Kind

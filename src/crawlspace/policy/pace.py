@@ -12,12 +12,13 @@ Nothing here sleeps or fetches; the engine waits, the store keeps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from crawlspace.clock import Chance
 from crawlspace.policy.outcome import Kind, Outcome, Told

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import re2
+from msgspec import Struct
 
 from crawlspace.errors import ConfigError
 
@@ -22,8 +22,7 @@ _WILDCARDS = re.compile(r"(\*\*|\*|\?)")
 _MEANING = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
-@dataclass(frozen=True, slots=True)
-class Patterns:
+class Patterns(Struct, frozen=True):
     """A list of patterns, compiled to one expression."""
 
     texts: tuple[str, ...]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import Annotated, NamedTuple, assert_never
 
@@ -144,8 +143,7 @@ class _Rule(NamedTuple):
         return (self.url is None or self.url.match(url)) and (self.text is None or self.text.match(text))
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """What people say of the order: rules first, then their own function."""
 
     _rules: tuple[_Rule, ...]

@@ -8,10 +8,10 @@ What failed too often in a row stays dead until a person revives it, and so does
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from crawlspace.types import Again, Before, Died, Evidence, Finished, Plan, Settlement, Unchanged, WasRedirect
 

@@ -10,7 +10,6 @@ What the server asked for (Retry-After) wins over ours, shorter or longer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
@@ -73,8 +72,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 """By class, then by family; what is not listed follows the settings alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """A URL's latest failure."""
 
     error: str

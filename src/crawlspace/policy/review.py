@@ -6,9 +6,10 @@ a block or a person decided stands, whatever the settings say.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from crawlspace.policy.scope import Scope
 from crawlspace.types import Address, Reason, Relation, Unusable, host_id
@@ -35,8 +36,7 @@ NEVER_REJUDGED = frozenset({Reason.ROBOTS, Reason.NOFOLLOW, Reason.BLOCKED_HOST,
 """Refusals that are no matter of settings, or may be a page's own wish: a later link without it undoes that one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """A URL on a shelf."""
 
     shelf: Shelf
@@ -68,8 +68,7 @@ class Ruling(NamedTuple):
     front_class: int
 
 
-@dataclass(frozen=True, slots=True)
-class Browsed:
+class Browsed(Struct, frozen=True):
     """Some of a shelf, and where the next begin; None at its end."""
 
     known: tuple[Known, ...]

@@ -13,11 +13,10 @@ how often.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from crawlspace.errors import ConfigError
 from crawlspace.policy.patterns import Patterns
@@ -117,8 +116,7 @@ class RoutingSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     patterns: Patterns | None
     rule: RoutingRule
 
@@ -126,8 +124,7 @@ class _Rule:
         return self.patterns is None or self.patterns.match(url)
 
 
-@dataclass(frozen=True, slots=True)
-class Routing:
+class Routing(Struct, frozen=True):
     """The rules, applied to URLs."""
 
     settings: RoutingSettings

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,8 +27,7 @@ WASTE: Final = 0.5
 """Share of rows that were replaced above which all parts are written anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(msgspec.Struct, frozen=True):
     """What a fold did."""
 
     journals: int = 0

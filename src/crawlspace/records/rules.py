@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 Canonical = Callable[[Sequence[str]], Sequence[str | None]]
 """Canonical URLs of fetch URLs, in order; None for what is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """The URL rules of now."""
 
     identifier: str

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from crawlspace.errors import StoreDamaged, UsageError
 from crawlspace.parsers.definition import rank_of
@@ -187,8 +188,7 @@ def _add_rows(connection: Any, directory: Path, parts: Sequence[Part], rules: Ru
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """The rows of some parts that still count."""
 
     connection: Any

@@ -7,10 +7,10 @@ would say.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from typing import Protocol, cast
 
 import pytest
+from msgspec.structs import replace
 
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.policy.traps import TrapSettings
@@ -64,7 +64,7 @@ def prints(text: str, links: str = "", **fields: object) -> Fingerprints:
         kin=7,
         shape="/{n}",
     )
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return replace(made, **fields)
 
 
 def page(fingerprints: Fingerprints | None, body: bytes | None = None) -> Evidence:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from crawlspace.archive.disk import AppendFile, Disk, RealDisk
 from crawlspace.clock import Chance
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """Which steps fail, and how."""
 
     step: int

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Protocol
 
 import pytest
+from msgspec.structs import replace
 
 from crawlspace.errors import UsageError
 from crawlspace.frontier.settings import FrontierSettings

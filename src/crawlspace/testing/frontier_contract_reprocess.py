@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.testing.frontier_contract_words import (

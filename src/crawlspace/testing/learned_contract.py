@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Protocol, cast
+
+from msgspec.structs import replace
 
 from crawlspace.policy.evidence import Evidence, Lesson, RuleState
 from crawlspace.ports import Learned

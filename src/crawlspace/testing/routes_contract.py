@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Protocol, cast
+
+from msgspec.structs import replace
 
 from crawlspace.ports import RouteBook
 from crawlspace.states import UrlState

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, unique
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from crawlspace.types.settlements import Fingerprints
 
@@ -31,8 +32,7 @@ class Copied(NamedTuple):
     fingerprints: Fingerprints
 
 
-@dataclass(frozen=True, slots=True)
-class PageContent:
+class PageContent(Struct, frozen=True):
     """What a page that is done is known by, and what it is to others."""
 
     id: int
@@ -54,8 +54,7 @@ class PageContent:
     """What it says of itself: `not_found`, `empty_result` or `error`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeFigures:
+class ShapeFigures(Struct, frozen=True):
     """The pages of one host whose addresses have one shape."""
 
     host: str
@@ -71,8 +70,7 @@ class ShapeFigures:
     """The last page of that run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Yield:
+class Yield(Struct, frozen=True):
     """What the pages of an hour brought."""
 
     hour: int
@@ -94,8 +92,7 @@ class Yield:
         return max(0, self.pages - max(self.copies, self.exact) - self.near)
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """A host's answer to a path that nobody ever linked to, as pages are compared with it."""
 
     at: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlspace.states import UrlState
 from crawlspace.types.leases import Attempt, Pace
@@ -11,8 +12,7 @@ from crawlspace.types.links import Relation
 from crawlspace.types.settlements import Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """Totals, kept by transactional deltas: the states always add up to `known`."""
 
     states: Mapping[UrlState, int]
@@ -34,8 +34,7 @@ class Counts:
         return sum(self.states.values())
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(Struct, frozen=True):
     """A URL that ended badly."""
 
     id: int
@@ -53,8 +52,7 @@ class DeadLetter:
     history: tuple[Attempt, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """All that a frontier knows of one URL."""
 
     id: int
@@ -92,8 +90,7 @@ class Story:
     """Whether its last visit found something new; None: there was nothing to compare with."""
 
 
-@dataclass(frozen=True, slots=True)
-class RouteFigures:
+class RouteFigures(Struct, frozen=True):
     """One route in numbers: requests that were settled, of any outcome."""
 
     name: str
@@ -109,8 +106,7 @@ class RouteFigures:
     """Response bytes on the wire."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostFigures:
+class HostFigures(Struct, frozen=True):
     """One host in numbers."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 FINGERPRINT_BYTES = 16
 HOST_BYTES = 6
@@ -35,8 +36,7 @@ class Unusable(NamedTuple):
     """`scheme`, `host`, `syntax`, `too_long` or `empty`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSpec:
+class RequestSpec(Struct, frozen=True):
     """How a URL is asked for when it is not a plain GET. Method and body are part of the identity."""
 
     method: str = "GET"

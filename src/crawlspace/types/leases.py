@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from crawlspace.types.identity import RequestSpec
 from crawlspace.types.links import Relation
 from crawlspace.types.revisits import Before
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One request for a URL that did not settle it."""
 
     at: int
@@ -19,8 +18,7 @@ class Attempt:
     status: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedUrl:
+class QueuedUrl(Struct, frozen=True):
     """A URL as a worker gets it."""
 
     id: int
@@ -53,8 +51,7 @@ class QueuedUrl:
         return self.routes[-1] if self.routes else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """One host's clock, as it is stored. `policy.pace` alone computes a new one."""
 
     next_at: int = 0
@@ -71,8 +68,7 @@ class Pace:
     """How long answers take, smoothed; 0 before the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeasedHost:
+class LeasedHost(Struct, frozen=True):
     """A host as its holder sees it."""
 
     hid: int
@@ -88,8 +84,7 @@ class LeasedHost:
     """Shapes of addresses that bring nothing new any more: links to them are refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """The exclusive, expiring right to a host and to a few of its URLs."""
 
     token: int
@@ -98,8 +93,7 @@ class Lease:
     until: int
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """What a worker asks `lease` for."""
 
     worker: int

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from crawlspace.states import UrlState
 from crawlspace.types.pointers import Pointer
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
+class Again(Struct, frozen=True):
     """That a URL is to be visited again, and whether the visit that ended found something new."""
 
     interval_ms: int | None
@@ -21,8 +21,7 @@ class Again:
     """By what the next visit tells whether the page has changed; None: by its bytes alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(Struct, frozen=True):
     """What the last visits of a URL found, for the one that comes next."""
 
     url: str
@@ -42,8 +41,7 @@ class Before:
     """Classes of the visits that failed since, the oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """How one visit of a URL ended, a later one having followed."""
 
     generation: int
@@ -66,8 +64,7 @@ class Plan(NamedTuple):
     longest: int
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationFigures:
+class GenerationFigures(Struct, frozen=True):
     """One generation in numbers: `begun` is `waiting` and all of `ended` together."""
 
     generation: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, unique
+
+from msgspec import Struct
 
 from crawlspace.types.leases import Pace, QueuedUrl
 from crawlspace.types.links import Reason
@@ -11,8 +12,7 @@ from crawlspace.types.pointers import Pointer
 from crawlspace.types.revisits import Again
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprints:
+class Fingerprints(Struct, frozen=True):
     """What a page's content is known by. Made once, when the page is read, and compared when it is settled."""
 
     text: bytes
@@ -39,8 +39,7 @@ class Fingerprints:
     """The URL with the same text and links, on whose account its links were not followed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What is kept of one request, whatever came of it."""
 
     at: int
@@ -69,16 +68,14 @@ class Evidence:
     """False when no request could be made: no route that it may take has anything left to give."""
 
 
-@dataclass(frozen=True, slots=True)
-class _OfUrl:
+class _OfUrl(Struct, frozen=True):
     token: int
     hid: int
     url: QueuedUrl
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Finished(_OfUrl):
+class Finished(_OfUrl, frozen=True):
     """Stored, links claimed in the same call, parsers run: done."""
 
     again: Again | None = None
@@ -86,42 +83,36 @@ class Finished(_OfUrl):
     """URLs that the page names to be followed, repeats and known ones too, also those that were not claimed again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unchanged(_OfUrl):
+class Unchanged(_OfUrl, frozen=True):
     """The server says that the page is what it was at an earlier visit, whose capture stays the page's own: done."""
 
     again: Again | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessingFailed(_OfUrl):
+class ProcessingFailed(_OfUrl, frozen=True):
     """The capture is durable, reading it failed; `evidence.error` and `detail` say how."""
 
 
-@dataclass(frozen=True, slots=True)
-class WasRedirect(_OfUrl):
+class WasRedirect(_OfUrl, frozen=True):
     """The answer sent us elsewhere; the target is among the links of the same call."""
 
     target: str
     again: Again | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Moved(_OfUrl):
+class Moved(_OfUrl, frozen=True):
     """The same page answers under another fetch URL: queued again with that one."""
 
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class RetryAt(_OfUrl):
+class RetryAt(_OfUrl, frozen=True):
     """Failed for now. `due` is the earliest next try."""
 
     due: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rerouted(_OfUrl):
+class Rerouted(_OfUrl, frozen=True):
     """Blocked where it was asked for: queued again for the last of `routes`, on which its tries begin anew."""
 
     routes: tuple[str, ...]
@@ -130,8 +121,7 @@ class Rerouted(_OfUrl):
     """The earliest request on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """A rule stopped it at the door; no request was made for it."""
 
     token: int
@@ -141,15 +131,13 @@ class Refused:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Died(_OfUrl):
+class Died(_OfUrl, frozen=True):
     """Failed for good, or until the next visit; `evidence.error` is its class in the dead letters."""
 
     again: Again | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(Struct, frozen=True):
     """The visit is over: unspent URLs return, the host waits by its new clock.
 
     With `condemned`, the host is given up: its queued URLs become dead letters of that class.

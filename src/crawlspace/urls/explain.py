@@ -6,8 +6,9 @@ This is the slow way on purpose: it takes all steps one by one and compares. It 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from crawlspace.urls.canonical import UrlError, canonicalize
 from crawlspace.urls.parser import EDGE, resolve, without_credentials
@@ -15,8 +16,7 @@ from crawlspace.urls.policies import Policy
 from crawlspace.urls.rules import HOST_STEPS, STEPS, Parts, parts_of
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One step that changed something."""
 
     name: str
@@ -26,8 +26,7 @@ class Change:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """The way from a text to its canonical form, or the reason why there is none."""
 
     text: str

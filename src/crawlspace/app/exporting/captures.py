@@ -35,8 +35,7 @@ class _Out(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Maker:
+class Maker(msgspec.Struct, frozen=True):
     """Who makes a file, and when: what its first record tells."""
 
     software: str

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from pathlib import Path
 
+from msgspec import Struct
+
 from crawlspace.app.snapshot import Elsewhere
 from crawlspace.errors import UsageError
 from crawlspace.exports.pipeline import Stage
@@ -73,8 +75,7 @@ _OF_ROWS = frozenset(
 _ALL_STATES = frozenset(UrlState)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What is to be exported, and how."""
 
     format: Format

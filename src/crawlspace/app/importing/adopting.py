@@ -9,11 +9,13 @@ are of URLs that nobody has leased. What a kill interrupts is done again, and ch
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from crawlspace.app.compose import OpenCrawl
 from crawlspace.app.importing.captures import Found
@@ -69,8 +71,7 @@ class _Placed(NamedTuple):
     found: Found
 
 
-@dataclass(frozen=True, slots=True)
-class _InPlace(Capture):
+class _InPlace(Capture, frozen=True):
     """A capture that lies in the archive already."""
 
     where: Pointer | None = None
@@ -124,7 +125,7 @@ async def adopting(
     What was visited before `since` is queued, to be fetched again. With `draws` the scope is drawn around the hosts
     of what is taken in, as around seeds, for no more than `ROOTS_MAX` of them.
     """
-    beside: Any = replace(
+    beside: Any = dataclasses.replace(
         crawl,
         frontier=_Frontier(crawl.frontier, done),  # type: ignore[arg-type]  # it passes on all but one call
         archive=_Archive(crawl.archive),  # type: ignore[arg-type]  # as above
@@ -384,5 +385,5 @@ def _with_place(item: Item, where: Pointer | None) -> Item:
     if where is None or not item.captures:
         return item
     last = item.captures[-1]
-    known = _InPlace(**{each.name: getattr(last, each.name) for each in fields(Capture)}, where=where)
+    known = _InPlace(**{name: getattr(last, name) for name in Capture.__struct_fields__}, where=where)
     return replace(item, captures=[*item.captures[:-1], known])

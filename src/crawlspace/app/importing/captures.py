@@ -12,10 +12,11 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
+
+from msgspec import Struct
 
 from crawlspace.app.importing.imported import Imported
 from crawlspace.archive import foreign
@@ -36,8 +37,7 @@ _SUFFIXES = (".warc.gz", ".warc.zst", ".warc")
 _HTTP = "application/http"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A capture in a source."""
 
     capture: Capture
@@ -45,8 +45,7 @@ class Found:
     """Where it lies in the crawl's archive already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shelf:
+class Shelf(Struct, frozen=True):
     """Where files of others are put, and how."""
 
     directory: Path

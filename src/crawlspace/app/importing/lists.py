@@ -11,7 +11,6 @@ import gzip
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -41,8 +40,7 @@ class Listed(NamedTuple):
     """When, in milliseconds since 1970; None when that is not told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(msgspec.Struct, frozen=True):
     """Where an item of a feed has what we need."""
 
     url: str = "url"

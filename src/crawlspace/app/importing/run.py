@@ -6,11 +6,11 @@ import errno
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
+from msgspec import field
 
 from crawlspace.app.compose import OpenCrawl, Plan, open_crawl
 from crawlspace.app.directory import CrawlDirectory
@@ -30,8 +30,7 @@ REACHED = "import"
 """The fact that says how far an import of many files is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
+class Ways(msgspec.Struct, frozen=True):
     """How sources are to be imported."""
 
     kind: Kind | None = None
@@ -93,8 +92,7 @@ async def _note(crawl: OpenCrawl, reached: _Reached) -> None:
     await crawl.frontier.note({REACHED: msgspec.json.encode(reached).decode()})
 
 
-@dataclass(frozen=True, slots=True)
-class _Importing:
+class _Importing(msgspec.Struct, frozen=True):
     """The import of one source."""
 
     crawl: OpenCrawl

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import load_parser
 from crawlspace.app.piping import piped
@@ -31,8 +33,7 @@ MEMORY = 4 << 30
 """Address space of a process that trusts pages, bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """What is the same for all batches."""
 
     directory: Path

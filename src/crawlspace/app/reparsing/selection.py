@@ -8,10 +8,11 @@ the parser has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from crawlspace.parsers import Parser
 from crawlspace.parsers.definition import rank_of
@@ -23,8 +24,7 @@ CAPTURED = frozenset({UrlState.DONE, UrlState.STORED})
 """States whose captures are parsed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """What a person chose of the captures."""
 
     host: str | None = None
@@ -78,8 +78,7 @@ class Tally(NamedTuple):
     """Why it is left alone: `current`, `newer` or `not meant`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choosing:
+class Choosing(Struct, frozen=True):
     """One choice."""
 
     parser: Parser

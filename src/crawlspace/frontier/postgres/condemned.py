@@ -6,7 +6,7 @@ was given up are tried again; those to a blocked one are refused as they come.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from crawlspace.frontier.bounds import BURIED_AT_ONCE
 from crawlspace.frontier.postgres.columns import numbers, text
@@ -20,8 +20,7 @@ _SQL = queries("condemned.sql")
 _GIVEN_UP = "its host was given up"
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Struct, frozen=True):
     """How the waiting URLs of a host end."""
 
     event: Event

@@ -9,9 +9,10 @@ their pace group make room for others, which a further round chooses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby, takewhile
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from crawlspace.frontier.postgres import revisit
 from crawlspace.frontier.postgres.columns import lists, numbers, texts

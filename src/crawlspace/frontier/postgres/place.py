@@ -7,8 +7,9 @@ a password file: it is never shown, stored or logged here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
+
+from msgspec import Struct
 
 from crawlspace.errors import UsageError
 from crawlspace.types import HOST_BYTES
@@ -23,8 +24,7 @@ _NOT_OURS = ("pg_", "information_schema", "public")
 _SECRETS = frozenset({"password", "sslpassword"})
 
 
-@dataclass(frozen=True, slots=True)
-class Shards:
+class Shards(Struct, frozen=True):
     """How hosts are spread: a shard is the first bits of a host's number. Fixed when a crawl is made."""
 
     number: int
@@ -38,8 +38,7 @@ class Shards:
         return self.of(int.from_bytes(key[:HOST_BYTES], "big"))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """One crawl's schema in one database."""
 
     address: str

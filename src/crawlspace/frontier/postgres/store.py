@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
@@ -83,8 +85,7 @@ NOBODY = 0
 """The number of a store that was opened without the name of a worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Time:
+class _Time(Struct, frozen=True):
     """When a call happens by the store's clock, and how far that is ahead of ours: at least and at most."""
 
     now: int

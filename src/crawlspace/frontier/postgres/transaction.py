@@ -6,10 +6,10 @@ in the order of their numbers, then content digests, then archive files, then it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+from msgspec import Struct
 
 from crawlspace.frontier.postgres.book import Book
 from crawlspace.frontier.postgres.place import Shards
@@ -19,8 +19,7 @@ from crawlspace.frontier.settings import FrontierSettings
 _SQL = queries("book.sql")
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Struct, frozen=True):
     """What each step of a write needs."""
 
     connection: Connection

@@ -7,7 +7,8 @@ was given up are tried again; those to a blocked one are refused as they come.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from crawlspace.frontier.bounds import BURIED_AT_ONCE
 from crawlspace.frontier.sql import statements
@@ -20,8 +21,7 @@ _SQL = statements(__package__, "condemned.sql")
 _GIVEN_UP = "its host was given up"
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Struct, frozen=True):
     """How the waiting URLs of a host end."""
 
     event: Event

@@ -8,9 +8,10 @@ Hosts that get no turn of their pace group make room for others, which a further
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from crawlspace.frontier.crowds import Place
 from crawlspace.frontier.quotas import DUE_AT_ONCE, ROUNDS, Quotas

@@ -6,8 +6,9 @@ A fault strikes at an event of the history, so that any effect boundary can be h
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from enum import Enum, unique
+
+from msgspec import Struct
 
 
 @unique
@@ -33,8 +34,7 @@ class Fault(Enum):
         return str(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Strike:
+class Strike(Struct, frozen=True):
     """One fault: the event at which it happens, and its size in seconds."""
 
     event: int
@@ -45,8 +45,7 @@ class Strike:
         return f"{self.fault.value} at event {self.event} ({self.seconds:+.0f} s)"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """All that is decided before the start. After `events` events nothing goes wrong any more."""
 
     workers: int

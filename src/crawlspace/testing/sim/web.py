@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto, unique
 
+from msgspec import Struct
+
 from crawlspace.exchange import FetchError, Truncated
 from crawlspace.states import UrlState
 
@@ -162,8 +164,7 @@ class Page:
         return states if self.host.is_sane() else states | _DEAD
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What comes back for one request; `latency` in seconds, for ever when the host is silent."""
 
     status: int = 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 from contextvars import ContextVar
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from crawlspace import events
 from crawlspace.app.compose import OpenCrawl

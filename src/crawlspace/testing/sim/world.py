@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
+
+from msgspec import Struct
 
 from crawlspace.errors import DiskFull, StoreError
 from crawlspace.events import Ending, Event
@@ -43,8 +44,7 @@ class Size(NamedTuple):
     events: int = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What came of one seed."""
 
     seed: int
@@ -57,7 +57,7 @@ class Report:
     last: tuple[str, ...]
     hosts: int
     pages: int
-    size: Size = Size()  # noqa: RUF009 -- a value
+    size: Size = Size()
     is_drawn: bool = True
     """The faults are the seed's own."""
     told: tuple[Event, ...] = ()

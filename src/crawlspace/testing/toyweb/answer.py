@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum, auto, unique
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 Fields = tuple[tuple[str, str], ...]
 HTML: Fields = (("Content-Type", "text/html; charset=utf-8"),)
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """One request, as far as a host looks at it."""
 
     scheme: str
@@ -51,8 +52,7 @@ class Framing(Enum):
     """Sends nothing and resets the connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """One response to be sent."""
 
     status: int = 200

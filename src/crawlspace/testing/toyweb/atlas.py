@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum, unique
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from crawlspace.testing.toyweb.answer import HTML, NOT_FOUND, Answer, Ask, Reply, always, plain, redirect
 from crawlspace.testing.toyweb.prose import Href, Sheet, write
@@ -28,8 +29,7 @@ class Kind(StrEnum):
     BROKEN = "broken"
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One address of the web."""
 
     id: str
@@ -41,8 +41,7 @@ class Node:
     permanent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Trap:
+class Trap(Struct, frozen=True):
     """Addresses without end, or far more of them than there is to read."""
 
     prefix: str

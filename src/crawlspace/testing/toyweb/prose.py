@@ -7,9 +7,10 @@ as on real sites.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from enum import Enum, auto, unique
 from html import escape
+
+from msgspec import Struct
 
 _VOCABULARY = """
 amber anchor apple arch attic autumn basket beacon bell birch bottle bread bridge bronze brush bucket button
@@ -41,8 +42,7 @@ class Tag(Enum):
     """A meta refresh."""
 
 
-@dataclass(frozen=True, slots=True)
-class Href:
+class Href(Struct, frozen=True):
     """One link: its text in the page, what a browser makes of that, and the page it leads to."""
 
     text: str
@@ -53,8 +53,7 @@ class Href:
     tag: Tag = Tag.ANCHOR
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(Struct, frozen=True):
     """What is written on a page."""
 
     title: str

@@ -6,8 +6,9 @@ Everything that the web contains follows from one `Recipe`: equal recipes give e
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from enum import StrEnum, unique
+
+from msgspec import Struct
 
 
 @unique
@@ -24,8 +25,7 @@ class Size(StrEnum):
     """More than 1,000 pages on a dozen hosts: something to kill in the middle."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(Struct, frozen=True):
     """The counts behind a size."""
 
     products: int
@@ -134,8 +134,7 @@ LIGHT = CALM - {Feature.OVERSIZED, Feature.ROBOTS_HUGE}
 """Calm, without the body of 20 MB and the robots file of 700 KB: to read those takes as long as to read 600 pages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """All that decides what is in the web."""
 
     seed: int = 1

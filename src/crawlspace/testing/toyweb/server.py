@@ -12,7 +12,7 @@ import ssl
 import struct
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count
 from typing import Protocol
@@ -48,14 +48,13 @@ class _Connection:
     writer: asyncio.StreamWriter
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(msgspec.Struct, frozen=True):
     """A request head that was read."""
 
     method: str
     target: str
     version: str
-    fields: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, str] = {}
 
     @property
     def keeps_alive(self) -> bool:

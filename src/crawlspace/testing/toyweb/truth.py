@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from crawlspace.testing.toyweb.atlas import Atlas, Kind, Node, Trap
 
 MAX_DEPTH = 20
 """Default limit of a crawl's depth; it bounds the traps that have no end of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One page that a right crawl gets."""
 
     id: str
@@ -40,8 +41,7 @@ class Difference(NamedTuple):
     """URLs fetched as pages that are no page, no trap and on no failing host."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundTrap:
+class FoundTrap(Struct, frozen=True):
     """A trap that a crawl meets, and how deep."""
 
     trap: Trap

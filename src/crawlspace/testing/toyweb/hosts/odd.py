@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from email.utils import formatdate
+
+from msgspec.structs import replace
 
 from crawlspace.testing.toyweb.answer import Answer, Ask, Framing, Reply, always, plain, with_fields
 from crawlspace.testing.toyweb.atlas import Atlas, Node
