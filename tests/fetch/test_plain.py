@@ -58,6 +58,7 @@ heads = st.tuples(
 
 @given(heads)
 @example(OK + b"Upgrade: h2c\r\nConnection: Upgrade, Keep-Alive\r\nContent-Length: 5\r\n\r\n")
+@example(OK + b"Content-Encoding: \xc9\r\n\r\n")
 @example(OK + b"Content-Encoding:\r\nX: a\tb \t\r\nx: \xff\r\n\r\n")
 def test_what_is_plain_is_read_as_llhttp_reads_it(raw: bytes) -> None:
     found = plain_head(raw)

@@ -179,12 +179,12 @@ class Chunks:
 
 def tokens(headers: Headers, name: str) -> tuple[str, ...]:
     """The comma-separated words of a field, in order and in lower case."""
-    return words(", ".join(headers.all(name)).lower())
+    return words(", ".join(headers.all(name)))
 
 
 def words(value: str) -> tuple[str, ...]:
-    """The words between the commas of a value."""
-    return tuple(word.strip() for word in value.split(",") if word.strip())
+    """The words between the commas of a value, in lower case."""
+    return tuple(word.strip() for word in value.lower().split(",") if word.strip())
 
 
 def read_head(raw: bytes) -> Head:
