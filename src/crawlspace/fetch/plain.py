@@ -43,8 +43,12 @@ def plain_head(data: bytes) -> Framed | None:
         int(found[1]),
         HeadText(text, folded),
         True,
-        b"close" not in said.get(b"connection", b""),
+        b"close" not in said.get(b"connection", b"") or "close" not in _words(said[b"connection"]),
         None if length is None else int(length),
         chunked is not None,
-        words(said[b"content-encoding"].decode("latin-1")) if b"content-encoding" in said else (),
+        _words(said[b"content-encoding"]) if b"content-encoding" in said else (),
     )
+
+
+def _words(value: bytes) -> tuple[str, ...]:
+    return words(value.decode("latin-1"))
