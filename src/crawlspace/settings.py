@@ -10,6 +10,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
@@ -247,6 +248,7 @@ def _as_value(value: Any) -> str:
     return tomli_w.dumps({"value": _spelled(value)}).removeprefix("value = ").strip()
 
 
+@cache
 def _fields(kind: type[Struct]) -> list[tuple[str, Any]]:
     hints = get_type_hints(kind, include_extras=True)
     return [(each.encode_name, hints[each.name]) for each in msgspec.structs.fields(kind)]

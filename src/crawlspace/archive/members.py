@@ -14,18 +14,43 @@ from isal import igzip_lib, isal_zlib
 from crawlspace.archive import plain, zstd
 from crawlspace.archive.tape import BrokenMember, Member, Read, Tape
 
-__all__ = ["FASTEST", "SMALLEST", "BrokenMember", "Member", "Read", "deflate", "members"]
+__all__ = ["FASTEST", "SMALLEST", "BrokenMember", "Member", "Read", "deflate", "inflate", "is_gzip", "members"]
 
 FASTEST, SMALLEST = 0, 3
 """Levels of the library; each is several times faster than zlib at its default."""
 
 _GZIP = 31
+_MAGIC = b"\x1f\x8b"
 
 
 def deflate(data: bytes, level: int) -> bytes:
     """One gzip member without name and time: the same data gives the same bytes."""
     compressed: bytes = igzip_lib.compress(data, level, igzip_lib.COMP_GZIP)
     return compressed
+
+
+def is_gzip(data: bytes) -> bool:
+    """Whether a gzip member begins here."""
+    return data.startswith(_MAGIC)
+
+
+def inflate(data: bytes, cap: int) -> bytes:
+    """What the one gzip member that `data` is unfolds to: the quick way, for who has read it whole.
+
+    Raises `BrokenMember` where it is anything else, or more than `cap` bytes.
+    """
+    inflater = isal_zlib.decompressobj(_GZIP)
+    try:
+        unfolded = inflater.decompress(data, cap + 1)
+    except isal_zlib.error as error:  # type: ignore[misc]  # its stub says instance
+        raise BrokenMember(f"it is damaged: {error}") from None
+    if len(unfolded) > cap:
+        raise BrokenMember(f"it unfolds to more than {cap} bytes")
+    if not inflater.eof:
+        raise BrokenMember("it ends too early")
+    if inflater.unused_data:
+        raise BrokenMember("its length is another")
+    return unfolded
 
 
 def members(read: Read, start: int, end: int, cap: int) -> Iterator[Member]:

@@ -8,6 +8,7 @@ directory listing must have the form of one before it is opened; also one that a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from crawlspace.archive.captures import (
 )
 from crawlspace.archive.disk import FILE_NAME, ReadDisk, Unreachable
 from crawlspace.archive.joins import Joins
-from crawlspace.archive.members import BrokenMember, Member, Read, members
+from crawlspace.archive.members import BrokenMember, Member, Read, inflate, is_gzip, members
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
 from crawlspace.archive.stored import Stored, gather, joined_to
 from crawlspace.errors import ArchiveAway, StoreDamaged, StoreError
@@ -48,7 +49,7 @@ class Reader:
     def response(self, pointer: Pointer) -> Capture:
         """The capture at `pointer` without its request: not a byte behind it is read, which takes half the time."""
         try:
-            found = _capture_at(pointer, next(self._from(pointer, alone=True), None))
+            found = self._alone(pointer)
             return self.capture(self.stored(pointer) if is_rendered(found) else Stored(pointer, found))
         except (BrokenMember, BrokenRecord) as error:
             raise _unreadable(pointer, error) from None
@@ -111,6 +112,15 @@ class Reader:
         if lacks_payload(stored.response) and not _says_where(stored.response):
             return self.capture(stored._replace(response=_as_foreign(stored.response)))
         return self.capture(stored)
+
+    def _alone(self, pointer: Pointer) -> Record:
+        """The record of exactly the bytes that the pointer names."""
+        if FILE_NAME.fullmatch(pointer.file) and pointer.offset >= 0 and 0 < pointer.length <= self._cap:
+            with suppress(FileNotFoundError):  # told, or looked for among the joined, below
+                raw = self._disk.read(self._path_of(pointer.file), pointer.offset, pointer.length)
+                if len(raw) == pointer.length and is_gzip(raw):
+                    return _capture(inflate(raw, self._cap))
+        return _capture_at(pointer, next(self._from(pointer, alone=True), None))
 
     def _from(self, pointer: Pointer, *, alone: bool = False) -> Iterator[Member]:
         """The members from a place on; `alone`: what ends where the pointer says, and nothing behind it."""
@@ -181,7 +191,11 @@ class Reader:
 def _capture_at(pointer: Pointer, member: Member | None) -> Record:
     if member is None or not pointer.length or member.length != pointer.length:
         raise BrokenMember("its length is another")
-    record = decode(member.data)
+    return _capture(member.data)
+
+
+def _capture(data: bytes) -> Record:
+    record = decode(data)
     if record.kind not in CAPTURES:
         raise BrokenRecord(f"it is of type {record.kind[:40]!r}")
     return record
