@@ -40,6 +40,8 @@ VALUES = [
     b"close",
     b"Keep-Alive",
     b"upgrade, x",
+    b"x, close",
+    b"closed",
     b"",
 ]
 lines = st.tuples(
