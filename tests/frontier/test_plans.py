@@ -40,6 +40,7 @@ FILES = (
     "lease",
     "ledger",
     "loss",
+    "moves",
     "review",
     "revisit",
     "schema",

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from crawlspace.types import (
-    Answer,
     Claim,
     Claimed,
     Fingerprints,
@@ -196,13 +195,20 @@ def content_of(row: PageRow) -> PageContent:
     )
 
 
-def arrived(settlements: Sequence[Settlement], answers: Sequence[Answer]) -> list[Arrival]:
-    """The pages that these settlements have finished, the last of each URL."""
+def finished(settlements: Sequence[Settlement], done: Mapping[int, bool]) -> list[Arrival]:
+    """The pages that these settlements have finished, the last of each URL.
+
+    `done` holds the numbers of those that are done with a page, and whether another URL had its bytes first.
+    """
     found = {
         settlement.url.id: Arrival(
-            settlement.url.id, settlement.hid, settlement.evidence.fingerprints, is_copy=False, links=settlement.links
+            settlement.url.id,
+            settlement.hid,
+            settlement.evidence.fingerprints,
+            done[settlement.url.id],
+            settlement.links,
         )
-        for settlement, answer in zip(settlements, answers, strict=True)
-        if isinstance(settlement, Finished) and answer is Answer.SETTLED
+        for settlement in settlements
+        if isinstance(settlement, Finished) and settlement.url.id in done
     }
     return list(found.values())

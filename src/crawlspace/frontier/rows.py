@@ -91,6 +91,11 @@ class Ending(NamedTuple):
     content: bytes | None = None
 
 
+_NO_REASON = (None, None)
+_NO_MORE = (None,) * len(Ending._fields[16:])
+"""An `Ending` without reason and detail, and without all that follows `last_modified`."""
+
+
 def waiting(claim: Claim, hid: int, number: int, now: int) -> Waiting:
     """The first row of a URL that was just claimed."""
     # By position: this is done for each link of a crawl.
@@ -135,6 +140,37 @@ def bettered(row: Waiting, claim: Claim) -> Waiting | None:
             depth=claim.depth, hops=claim.hops, parent=claim.parent, relation=_relation_column(claim.relation)
         )
     return None if better is row else better
+
+
+def is_page(row: Waiting, end: Ending) -> bool:
+    """Whether an outcome is that of an ordinary page: the columns that `page_outcome` leaves out are empty."""
+    return (
+        is_link(row)
+        and row.history is None
+        and row.route is None
+        and end.requested_at is not None
+        and end[3:5] == _NO_REASON
+        and end[16:] == _NO_MORE
+    )
+
+
+def page_outcome(row: Waiting, end: Ending) -> tuple[object, ...]:
+    """A row of `outcome` without the columns that are empty for most."""
+    return (
+        row.id,
+        row.hid,
+        row.front_class,
+        row.tail,
+        row.url,
+        row.depth,
+        row.hops,
+        row.attempts + 1,
+        row.parent,
+        row.found_at,
+        row.generation,
+        *end[:3],
+        *end[5:16],
+    )
 
 
 def outcome(row: Waiting, ending: Ending) -> tuple[object, ...]:

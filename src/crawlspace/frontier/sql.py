@@ -8,8 +8,15 @@ A file is a list of statements, each opened by two comment lines: `-- name: word
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import TypeVar
+
+V = TypeVar("V")
+
+_LENGTHS = (8, 64, 512)
+"""Lists come in these lengths, so that few statements are ever prepared."""
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _PURPOSE = re.compile(r"^-- \S")
@@ -40,6 +47,15 @@ def listed(statement: str, length: int) -> str:
         return ",".join([_row(int(width))] * length) if width else _row(length)
 
     return _LIST.sub(written, statement)
+
+
+def chunks(values: Sequence[V], width: int = 1) -> Iterator[list[V]]:
+    """The values, `width` of them a row, in lists of few lengths; the last row again and again fills the last one."""
+    whole = width * _LENGTHS[-1]
+    for start in range(0, len(values), whole):
+        chunk = [*values[start : start + whole]]
+        length = next(width * length for length in _LENGTHS if width * length >= len(chunk))
+        yield chunk + chunk[-width:] * ((length - len(chunk)) // width)
 
 
 def _row(width: int) -> str:

@@ -31,8 +31,9 @@ async def adopt(transaction: Transaction, settlements: Sequence[Adopted], claims
     hids = claiming.hosts | {settlement.hid for settlement in settlements}
     held = await hold(transaction, hids, claiming.names)
     claimed = await claiming.run(held)
-    answers = await _Adopting(transaction, settlements, held).adopt()
-    await contents.keep(settlements, answers, Found.of(claims, claimed, claiming.turned_away()))
+    adopting = _Adopting(transaction, settlements, held)
+    answers = await adopting.adopt()
+    await contents.keep(settlements, adopting.pages, Found.of(claims, claimed, claiming.turned_away()))
     return answers
 
 

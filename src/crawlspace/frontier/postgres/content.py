@@ -6,7 +6,7 @@ index of near-duplicates, pages, the totals' own row last.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crawlspace.frontier.content import EXACT, KNOWN, LINKS, NEAR, STOPPED, Judging
@@ -15,8 +15,8 @@ from crawlspace.frontier.content_rows import (
     HostRow,
     PageRow,
     ShapeRow,
-    arrived,
     content_of,
+    finished,
     signed,
     unsigned,
 )
@@ -26,7 +26,6 @@ from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.treads import PAIRS, Treads, keys_of, least_run, led, stopped_by, trodden, warned
 from crawlspace.types import (
-    Answer,
     Claim,
     Copied,
     Lease,
@@ -50,18 +49,12 @@ class Contents:
 
     # -- what a settlement writes ---------------------------------------------------------------------------
 
-    async def keep(self, settlements: Sequence[Settlement], answers: Sequence[Answer], found: Found) -> None:
-        """Judge the pages that were finished just now, and keep what they are known by."""
-        finished = arrived(settlements, answers)
-        if not finished:
-            return
-        rows = await self._transaction.rows(
-            _SQL["done"],
-            shard=numbers(self._of(each.hid) for each in finished),
-            id=numbers(each.id for each in finished),
-        )
-        done: dict[int, bool] = dict(rows)
-        arrivals = [each._replace(is_copy=done[each.id]) for each in finished if each.id in done]
+    async def keep(self, settlements: Sequence[Settlement], done: Mapping[int, bool], found: Found) -> None:
+        """Judge the pages that were finished just now, and keep what they are known by.
+
+        `done` holds the numbers of those that are done with a page, and whether another URL had its bytes first.
+        """
+        arrivals = finished(settlements, done)
         if arrivals:
             judging = Judging(arrivals, found, self._transaction.settings, self._transaction.now)
             await self._read(judging)

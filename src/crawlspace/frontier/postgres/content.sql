@@ -1,10 +1,3 @@
--- name: done
--- Which of these URLs are done with a page, and whether another URL had its bytes first.
-SELECT o.id, o.copy_of IS NOT NULL
-FROM unnest(%(shard)s::smallint[], %(id)s::bigint[]) AS k (shard, id)
-JOIN outcome o ON o.shard = k.shard AND o.id = k.id
-WHERE o.state = 3 AND o.status BETWEEN 200 AND 299;
-
 -- name: claim_texts
 -- Texts that nobody has said belong to these pages, unless others were first; the caller then waits for those others.
 INSERT INTO said (key, id) SELECT * FROM unnest(%(key)s::bigint[], %(id)s::bigint[]) ON CONFLICT DO NOTHING;

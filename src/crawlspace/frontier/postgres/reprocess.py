@@ -16,7 +16,7 @@ from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Named
 from crawlspace.frontier.rows import Waiting
 from crawlspace.states import Event, UrlState
-from crawlspace.types import Answer, Claim, Finished
+from crawlspace.types import Claim, Finished
 
 
 async def finish_stored(
@@ -30,9 +30,9 @@ async def finish_stored(
     hids = claiming.hosts | {settlement.hid for settlement in settlements}
     held = await hold(transaction, hids, claiming.names)
     claimed = await claiming.run(held)
-    finished = await _Reprocessing(transaction, settlements, held).finish()
-    answers = [Answer.SETTLED if each else Answer.STALE for each in finished]
-    await contents.keep(settlements, answers, Found.of(claims, claimed, claiming.turned_away()))
+    reprocessing = _Reprocessing(transaction, settlements, held)
+    finished = await reprocessing.finish()
+    await contents.keep(settlements, reprocessing.pages, Found.of(claims, claimed, claiming.turned_away()))
     return finished
 
 

@@ -81,8 +81,9 @@ async def settle(
     hids = claiming.hosts | {settlement.hid for settlement in settlements}
     held = await hold(transaction, hids, claiming.names)
     claimed = await claiming.run(held)
-    answers = await _Settling(transaction, settlements, held).run()
-    await contents.keep(settlements, answers, Found.of(claims, claimed, claiming.turned_away()))
+    settling = _Settling(transaction, settlements, held)
+    answers = await settling.run()
+    await contents.keep(settlements, settling.pages, Found.of(claims, claimed, claiming.turned_away()))
     return answers
 
 
@@ -131,6 +132,8 @@ class _Settling:
         """What this batch has made of URLs: state, and the token that did it."""
         self._writes = _Writes()
         self._used = Used()
+        self.pages: dict[int, bool] = {}
+        """Numbers of the URLs that are done with a page now, and whether another URL had its bytes first."""
 
     async def run(self) -> list[Answer]:
         await self._see_leases()
@@ -311,6 +314,7 @@ class _Settling:
                 self._book.add(DUPLICATES, 1)
                 self._book.host(row.hid).duplicates += 1
                 end = end._replace(copy_of=first)
+            self.pages[row.id] = first != row.id
         self._end(row, planned(end, settlement.again, self._transaction.now))
         self._book.host(row.hid).done += 1
 

@@ -7,6 +7,7 @@ nowhere else, so that the states always add up.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from crawlspace.frontier.counters import STATE_NAMES, HostDelta
 from crawlspace.frontier.settings import FrontierSettings
@@ -54,10 +55,17 @@ class Book:
 
     def write_host(self, hid: int) -> None:
         """Write what one host has moved so far, for those who read its row next."""
-        self._count_grown(hid)
-        delta = self._hosts.pop(hid, None)
-        if delta is not None:
-            self._connection.execute(_SQL["host_delta"], self._parameters(hid, delta))
+        self.write_hosts([hid])
+
+    def write_hosts(self, hosts: Sequence[int]) -> None:
+        """The same of some."""
+        moved: list[dict[str, int | None]] = []
+        for hid in hosts:
+            self._count_grown(hid)
+            delta = self._hosts.pop(hid, None)
+            if delta is not None:
+                moved.append(self._parameters(hid, delta))
+        self._connection.executemany(_SQL["host_delta"], moved)
 
     def write(self) -> None:
         """Write everything."""

@@ -7,14 +7,14 @@ other. Inside a batch the first wins too. New rows are collected and written tog
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from crawlspace.frontier.counters import HOSTS, REFUSED_BEYOND_CAP
 from crawlspace.frontier.rows import Ending, Waiting, bettered, waiting
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
-from crawlspace.frontier.sql import listed, statements
+from crawlspace.frontier.sql import chunks, listed, statements
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.crowds import Crowds
 from crawlspace.frontier.sqlite.revisit import bring_forward
@@ -23,11 +23,6 @@ from crawlspace.states import Event, UrlState
 from crawlspace.types import PATH_DEPENDENT, Claim, Claimed, Reason, host_id
 
 _SQL = statements(__package__, "claim.sql")
-
-V = TypeVar("V")
-
-_LENGTHS = (8, 64, 512)
-"""Lists come in these lengths, so that few statements are ever prepared."""
 
 
 @dataclass(slots=True)
@@ -96,7 +91,7 @@ class Claiming:
 
     def _known(self, keys: set[bytes]) -> dict[bytes, int]:
         found: dict[bytes, int] = {}
-        for chunk in _chunks(sorted(keys)):
+        for chunk in chunks(sorted(keys)):
             found.update(self._connection.execute(listed(_SQL["known"], len(chunk)), chunk))
         return found
 
@@ -112,12 +107,12 @@ class Claiming:
             elif claim.refusal is None:
                 asked += (hid, claim.front_class, number)
         self._read_hosts(hosts)
-        for chunk in _chunks(asked, 3):
+        for chunk in chunks(asked, 3):
             statement = listed(_SQL["waiting_so"], len(chunk) // 3)
             self._waits.update(self._connection.execute(statement, chunk))
 
     def _read_hosts(self, hosts: set[int]) -> None:
-        for chunk in _chunks(sorted(hosts)):
+        for chunk in chunks(sorted(hosts)):
             for hid, *row in self._connection.execute(listed(_SQL["hosts"], len(chunk)), chunk):
                 seed, met, waits, token, blocked, crowded, front_class = row
                 host = _Host(bool(seed), bool(met), waits, token, bool(blocked), bool(crowded), front_class)
@@ -317,12 +312,3 @@ class Claiming:
 
     def _refusal(self, reason: Reason) -> Ending:
         return Ending(state=int(UrlState.SKIPPED), at=self._now, reason=reason.value)
-
-
-def _chunks(values: Sequence[V], width: int = 1) -> Iterator[list[V]]:
-    """The values, `width` of them a row, in lists of few lengths; the last row again and again fills the last one."""
-    whole = width * _LENGTHS[-1]
-    for start in range(0, len(values), whole):
-        chunk = [*values[start : start + whole]]
-        length = next(width * length for length in _LENGTHS if width * length >= len(chunk))
-        yield chunk + chunk[-width:] * ((length - len(chunk)) // width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crawlspace.frontier.content import Judging
@@ -12,16 +12,15 @@ from crawlspace.frontier.content_rows import (
     HostRow,
     PageRow,
     ShapeRow,
-    arrived,
     content_of,
+    finished,
     signed,
     unsigned,
 )
 from crawlspace.frontier.settings import FrontierSettings
-from crawlspace.frontier.sql import listed, statements
+from crawlspace.frontier.sql import chunks, listed, statements
 from crawlspace.frontier.treads import PAIRS, Treads, keys_of, least_run, led, stopped_by, trodden, warned
 from crawlspace.types import (
-    Answer,
     Claim,
     Copied,
     Lease,
@@ -34,8 +33,6 @@ from crawlspace.types import (
 
 _SQL = statements(__package__, "content.sql")
 
-_CHUNK = 500
-
 
 class Contents:
     """The content index of one store."""
@@ -46,11 +43,12 @@ class Contents:
 
     # -- what a settlement writes ---------------------------------------------------------------------------
 
-    def keep(self, settlements: Sequence[Settlement], answers: Sequence[Answer], found: Found, now: int) -> None:
-        """Judge the pages that were finished just now, and keep what they are known by."""
-        finished = arrived(settlements, answers)
-        done = dict(self._of_all("done", [each.id for each in finished]))
-        arrivals = [each._replace(is_copy=bool(done[each.id])) for each in finished if each.id in done]
+    def keep(self, settlements: Sequence[Settlement], done: Mapping[int, bool], found: Found, now: int) -> None:
+        """Judge the pages that were finished just now, and keep what they are known by.
+
+        `done` holds the numbers of those that are done with a page, and whether another URL had its bytes first.
+        """
+        arrivals = finished(settlements, done)
         if arrivals:
             self._judge(Judging(arrivals, found, self._settings, now))
 
@@ -116,7 +114,7 @@ class Contents:
     def _treads(self, hosts: Sequence[int]) -> Treads:
         least = least_run(self._settings)
         treads: dict[int, dict[str, int]] = {}
-        for chunk in _chunks(hosts if least else ()):
+        for chunk in chunks(hosts if least else ()):
             for hid, shape, run in self._connection.execute(listed(_SQL["runs"], len(chunk)), [*chunk, least]):
                 treads.setdefault(hid, {})[shape] = run
         return treads
@@ -168,9 +166,5 @@ class Contents:
         return ((row[0], PageRow(*row)) for row in self._of_all("pages", numbers))
 
     def _of_all(self, name: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-        for chunk in _chunks(values):
+        for chunk in chunks(values):
             yield from self._connection.execute(listed(_SQL[name], len(chunk)), chunk)
-
-
-def _chunks(values: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))

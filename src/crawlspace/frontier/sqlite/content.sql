@@ -1,7 +1,3 @@
--- name: done
--- Which of these URLs are done with a page, and whether another URL had its bytes first.
-SELECT id, copy_of IS NOT NULL FROM outcome WHERE id IN (?*) AND state = 3 AND status BETWEEN 200 AND 299;
-
 -- name: said
 -- Who said these texts first.
 SELECT key, id FROM said WHERE key IN (?*);

@@ -10,20 +10,21 @@ import hashlib
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from crawlspace.frontier.counters import BYTES, DUPLICATES, FETCHES, PAGES
 from crawlspace.frontier.rounds import last_done, planned, unchanged
 from crawlspace.frontier.routes import Used
 from crawlspace.frontier.rows import Ending, Waiting, detail_column, ending, rerouted, with_attempt
 from crawlspace.frontier.settings import FrontierSettings
-from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sql import chunks, listed, statements
 from crawlspace.frontier.sqlite import crowds, groups
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.condemned import condemn
+from crawlspace.frontier.sqlite.moves import Moves, Where
 from crawlspace.frontier.sqlite.revisit import visits
 from crawlspace.frontier.sqlite.routes import write_used
-from crawlspace.frontier.sqlite.urls import Urls
+from crawlspace.frontier.sqlite.urls import Urls, held_urls
 from crawlspace.states import Event, UrlState, advance
 from crawlspace.types import (
     Answer,
@@ -73,6 +74,15 @@ class _Fence:
     """The URLs it was given, settled ones too: class by number."""
     group: str | None = None
     """The pace group whose turn it has."""
+    unspent: int = 0
+    """How many URLs it still holds."""
+
+
+class _Visit(NamedTuple):
+    """A visit that is over."""
+
+    settlement: Released
+    group: str | None
 
 
 class Settling:
@@ -84,23 +94,49 @@ class Settling:
         self._book = book
         self._now = now
         self._urls = Urls(connection)
+        self._moves = Moves(connection)
         self._fences: dict[int, _Fence] = {}
+        self._over: list[_Visit] = []
         self._segments: dict[str, int] = {}
         self._reach: dict[int, int] = {}
-        self._ends: list[tuple[Waiting, Ending]] = []
         self._used = Used()
+        self.pages: dict[int, bool] = {}
+        """Numbers of the URLs that are done with a page now, and whether another URL had its bytes first."""
 
     def run(self, settlements: Sequence[Settlement]) -> list[Answer]:
         """Apply them in order; one answer each. Raises `IllegalMove` when one was not the lease's to make."""
+        self._read_ahead(settlements)
         answers = [self._one(settlement) for settlement in settlements]
         self._write_all()
         return answers
 
+    def _read_ahead(self, settlements: Sequence[Settlement]) -> None:
+        """Read together what the settlements will ask one by one."""
+        self._read_fences({settlement.hid for settlement in settlements})
+        places: list[Where] = []
+        digests: list[bytes] = []
+        for settlement in settlements:
+            if isinstance(settlement, Released):
+                continue
+            fence, number = self._fence(settlement.hid), settlement.url.id
+            if settlement.token == fence.token and number in fence.held:
+                places.append((settlement.hid, fence.held[number], number))
+                if isinstance(settlement, Finished) and settlement.evidence.digest is not None:
+                    digests.append(settlement.evidence.digest[:_DIGEST_BYTES])
+        self._moves.look_up(places, digests)
+
     def _write_all(self) -> None:
         """Write what the batch has collected."""
-        self._write_ends()
+        self._write()
         self._connection.executemany(_SQL["reach"], [(reach, number) for number, reach in self._reach.items()])
         write_used(self._connection, self._used)
+
+    def _write(self) -> None:
+        """Write where URLs went, then which visits are over."""
+        self._moves.write()
+        over, self._over = self._over, []
+        if over:
+            self._end_visits(over)
 
     def _one(self, settlement: Settlement) -> Answer:
         fence = self._fence(settlement.hid)
@@ -112,9 +148,10 @@ class Settling:
         front_class = fence.held.get(number)
         row = None
         if front_class is not None:
-            row = self._urls.take(settlement.hid, front_class, number, settlement.token)
+            row = self._moves.take(settlement.hid, front_class, number, settlement.token)
         if row is None:
             return self._not_held(settlement)
+        fence.unspent -= 1
         self._count(settlement)
         self._apply(settlement, row)
         return Answer.SETTLED
@@ -122,17 +159,22 @@ class Settling:
     # -- the fence ------------------------------------------------------------------------------------------
 
     def _fence(self, hid: int) -> _Fence:
-        fence = self._fences.get(hid)
-        if fence is None:
-            row = self._connection.execute(_SQL["tokens"], (hid,)).fetchone()
-            token, released, group = row or (None, None, None)
-            held = {} if token is None else self._urls.held(token)
-            fence = self._fences[hid] = _Fence(token, released, held, group)
-        return fence
+        if hid not in self._fences:
+            self._read_fences({hid})
+        return self._fences[hid]
+
+    def _read_fences(self, hosts: set[int]) -> None:
+        for hid in hosts:
+            self._fences[hid] = _Fence(None, None, {})
+        for chunk in chunks(sorted(hosts)):
+            for row in self._connection.execute(listed(_SQL["fences"], len(chunk)), chunk):
+                hid, token, released, group, unspent, urls = row
+                held = {} if urls is None else held_urls(urls)
+                self._fences[hid] = _Fence(token, released, held, group, unspent)
 
     def _late(self, settlement: _OfUrl) -> Answer:
         """The lease is over: was it this one that had settled the URL?"""
-        self._write_ends()
+        self._write()
         number = settlement.url.id
         ended = self._urls.ended(number)
         if ended is not None:
@@ -175,7 +217,7 @@ class Settling:
             case Moved():
                 self._reaches(settlement.evidence)
                 moved = row._replace(url=settlement.target, hops=row.hops + 1, settled=settlement.token)
-                self._urls.enqueue(moved)
+                self._moves.enqueue(moved)
                 self._book.host(row.hid).join(row.front_class)
             case RetryAt():
                 self._retry(settlement, row)
@@ -197,6 +239,7 @@ class Settling:
             if first is not None:
                 end = end._replace(copy_of=first)
                 self._book.host(row.hid).duplicates += 1
+            self.pages[row.id] = first is not None
         self._end(row, planned(end, settlement.again, self._now))
         self._book.host(row.hid).done += 1
 
@@ -216,10 +259,7 @@ class Settling:
         """The URL that had these bytes before this one; None when it is the first."""
         if digest is None or digest == _NOTHING:
             return None
-        short = digest[:_DIGEST_BYTES]
-        if self._connection.execute(_SQL["first_with"], (short, number)).rowcount == 1:
-            return None
-        first: int = self._connection.execute(_SQL["who_had"], (short,)).fetchone()[0]
+        first = self._moves.first_with(digest[:_DIGEST_BYTES], number)
         if first == number:
             return None
         self._book.add(DUPLICATES, 1)
@@ -229,12 +269,12 @@ class Settling:
         seen = settlement.evidence
         tried = with_attempt(row, Attempt(seen.at, seen.error or _UNNAMED, seen.status))
         self._reaches(seen)
-        self._urls.delay(tried._replace(settled=settlement.token), settlement.due)
+        self._moves.delay(tried._replace(settled=settlement.token), settlement.due)
         self._book.host(row.hid).delayed += 1
 
     def _reroute(self, settlement: Rerouted, row: Waiting) -> None:
         self._reaches(settlement.evidence)
-        self._urls.delay(rerouted(row, settlement), settlement.due)
+        self._moves.delay(rerouted(row, settlement), settlement.due)
         self._book.host(row.hid).delayed += 1
 
     def _refuse(self, settlement: Refused, row: Waiting, state: UrlState) -> None:
@@ -244,12 +284,7 @@ class Settling:
         self._connection.execute(_SQL["refuse"], (row.hid, reason))
 
     def _end(self, row: Waiting, end: Ending) -> None:
-        # Outcomes are written together and in order: many small ones cost twice as much.
-        self._ends.append((row, end))
-
-    def _write_ends(self) -> None:
-        self._urls.end_all(sorted(self._ends, key=lambda ended: ended[0].id))
-        self._ends.clear()
+        self._moves.end(row, end)
 
     def _named(self, settlement: ProcessingFailed | Died, state: UrlState) -> Ending:
         """A failure always has a class."""
@@ -277,32 +312,41 @@ class Settling:
     def _release(self, settlement: Released, fence: _Fence) -> Answer:
         if settlement.token != fence.token:
             return Answer.ALREADY if settlement.token == fence.released else Answer.STALE
-        hid, clock = settlement.hid, settlement.pace
-        self._book.write_host(hid)
-        unspent: int = self._connection.execute(_SQL["unspent"], (hid,)).fetchone()[0]
-        self._book.move(UrlState.LEASED, Event.RETURN, unspent)
-        self._connection.execute(_SQL["drop_lease"], (settlement.token,))
-        if fence.group is not None:
-            groups.give_back(self._connection, hid, settlement.group_next_at)
-        address = settlement.address
-        crowded = address is not None and crowds.is_one_too_many(self._connection, self._settings, hid, address)
-        self._connection.execute(
-            _SQL["release"],
-            {
-                "hid": hid,
-                "token": settlement.token,
-                "next_at": clock.next_at,
-                "delay_ms": clock.delay_ms,
-                "crawl_delay_ms": clock.crawl_delay_ms,
-                "failures": clock.failures,
-                "slowed": clock.slowed,
-                "latency_ms": clock.latency_ms,
-                "address": settlement.address,
-            },
-        )
-        if crowded:
-            crowds.park(self._connection, hid)
-        self._fences[hid] = _Fence(None, settlement.token, {})
-        if settlement.condemned is not None:
-            condemn(self._connection, self._book, hid, settlement.condemned, self._now)
+        self._book.move(UrlState.LEASED, Event.RETURN, fence.unspent)
+        self._over.append(_Visit(settlement, fence.group))
+        self._fences[settlement.hid] = _Fence(None, settlement.token, {})
         return Answer.SETTLED
+
+    def _end_visits(self, over: list[_Visit]) -> None:
+        """Let the hosts go. What their URLs did is written: the class of a host is that of the best one left."""
+        self._book.write_hosts([visit.settlement.hid for visit in over])
+        crowded = [visit.settlement.hid for visit in over if self._gives_back(visit)]
+        self._connection.executemany(_SQL["drop_lease"], [(visit.settlement.token,) for visit in over])
+        self._connection.executemany(_SQL["release"], [_clock(visit.settlement) for visit in over])
+        for hid in crowded:
+            crowds.park(self._connection, hid)
+        for settlement, _ in over:
+            if settlement.condemned is not None:
+                condemn(self._connection, self._book, settlement.hid, settlement.condemned, self._now)
+
+    def _gives_back(self, visit: _Visit) -> bool:
+        """Give back the turn of the host's group; whether too many hosts have its address, which is counted."""
+        hid, address = visit.settlement.hid, visit.settlement.address
+        if visit.group is not None:
+            groups.give_back(self._connection, hid, visit.settlement.group_next_at)
+        return address is not None and crowds.is_one_too_many(self._connection, self._settings, hid, address)
+
+
+def _clock(settlement: Released) -> tuple[object, ...]:
+    clock = settlement.pace
+    return (
+        settlement.token,
+        clock.next_at,
+        clock.delay_ms,
+        clock.crawl_delay_ms,
+        clock.failures,
+        clock.slowed,
+        clock.latency_ms,
+        settlement.address,
+        settlement.hid,
+    )

@@ -1,14 +1,8 @@
--- name: tokens
--- The token under which a host is leased now, the last that was given back, and its pace group.
-SELECT token, released, pace_group FROM host WHERE hid = ?;
-
--- name: first_with
--- These bytes belong to this URL from now on, unless another had them first.
-INSERT INTO content (digest, id) VALUES (?, ?) ON CONFLICT DO NOTHING;
-
--- name: who_had
--- The URL that had these bytes first.
-SELECT id FROM content WHERE digest = ?;
+-- name: fences
+-- The tokens under which hosts are leased now, the last that were given back, their pace groups, how many URLs their
+-- leases still hold, and which they were given, as JSON arrays of [class, id].
+SELECT h.hid, h.token, h.released, h.pace_group, h.n_leased, l.urls
+FROM host h LEFT JOIN lease l ON l.token = h.token WHERE h.hid IN (?*);
 
 -- name: refuse
 -- One refusal more that is kept.
@@ -27,18 +21,14 @@ INSERT INTO segment (name, length) VALUES (?, 0) RETURNING id;
 -- Settled captures reach this far into an archive file.
 UPDATE segment SET length = max(length, ?) WHERE id = ?;
 
--- name: unspent
--- How many URLs a host's lease still holds.
-SELECT n_leased FROM host WHERE hid = ?;
-
 -- name: release
 -- A visit is over: the host is free and its clock is the visitor's.
 UPDATE host SET
-  token = NULL, lease_until = NULL, worker = NULL, n_leased = 0, released = :token,
-  next_at = :next_at, delay_ms = :delay_ms, crawl_delay_ms = :crawl_delay_ms, failures = :failures, slowed = :slowed,
-  latency_ms = :latency_ms, address = coalesce(:address, address),
+  token = NULL, lease_until = NULL, worker = NULL, n_leased = 0, released = ?,
+  next_at = ?, delay_ms = ?, crawl_delay_ms = ?, failures = ?, slowed = ?, latency_ms = ?,
+  address = coalesce(?, address),
   class = coalesce((SELECT q.class FROM queue q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
-WHERE hid = :hid;
+WHERE hid = ?;
 
 -- name: drop_lease
 -- A lease is over.

@@ -23,20 +23,12 @@ from crawlspace.frontier.content_rows import Found
 from crawlspace.frontier.crowds import FIRST, Place
 from crawlspace.frontier.quotas import Quotas
 from crawlspace.frontier.settings import FrontierSettings
-from crawlspace.frontier.sqlite import captures, control, revisit
+from crawlspace.frontier.sqlite import captures, connection, control, revisit
 from crawlspace.frontier.sqlite.adopt import Adopting
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.claim import Claiming
 from crawlspace.frontier.sqlite.condemned import bury_some
-from crawlspace.frontier.sqlite.connection import (
-    MEMORY,
-    connect,
-    connect_reading,
-    durably,
-    reading,
-    translated,
-    writing,
-)
+from crawlspace.frontier.sqlite.connection import MEMORY, durably, reading, translated, writing
 from crawlspace.frontier.sqlite.content import Contents
 from crawlspace.frontier.sqlite.learned import declare, declared, learn, learned
 from crawlspace.frontier.sqlite.lease import Leasing, next_due, renew
@@ -337,15 +329,15 @@ class SqliteFrontier(RouteTable):
         return self._connected
 
     def _open(self) -> None:
-        self._connected = connect(self._path, self._settings)
+        self._connected = connection.connect(self._path, self._settings)
         migrate(self._connected, self._path, steps())
 
     def _open_to_read(self) -> None:
-        self._connected = connect_reading(self._path, self._settings)
+        self._connected = connection.connect_reading(self._path, self._settings)
         require(self._connected, self._path, len(steps()))
 
     def _open_beside(self) -> None:
-        self._connected = connect(self._path, self._settings)
+        self._connected = connection.connect(self._path, self._settings)
         require(self._connected, self._path, len(steps()))
 
     def _disconnect(self) -> None:
@@ -364,9 +356,10 @@ class SqliteFrontier(RouteTable):
         self, settlements: Sequence[Settlement], claims: Sequence[Claim], book: Book, now: int
     ) -> list[Answer]:
         contents, found = self._claimed(claims, book, now)
-        answers = Settling(self._connection, self._settings, book, now).run(settlements)
+        settling = Settling(self._connection, self._settings, book, now)
+        answers = settling.run(settlements)
         declare(self._connection, settlements, answers)
-        contents.keep(settlements, answers, found, now)
+        contents.keep(settlements, settling.pages, found, now)
         return answers
 
     def _rule(self, rulings: Sequence[Ruling], asked: Asked | None, book: Book, now: int) -> list[bool]:
@@ -376,15 +369,17 @@ class SqliteFrontier(RouteTable):
 
     def _adopt(self, settlements: Sequence[Adopted], claims: Sequence[Claim], book: Book, now: int) -> list[bool]:
         contents, found = self._claimed(claims, book, now)
-        answers = Adopting(self._connection, self._settings, book, now).adopt(settlements)
+        adopting = Adopting(self._connection, self._settings, book, now)
+        answers = adopting.adopt(settlements)
         declare(self._connection, settlements, answers)
-        contents.keep(settlements, answers, found, now)
+        contents.keep(settlements, adopting.pages, found, now)
         return [answer is Answer.SETTLED for answer in answers]
 
     def _finish(self, settlements: Sequence[Finished], claims: Sequence[Claim], book: Book, now: int) -> list[bool]:
         contents, found = self._claimed(claims, book, now)
-        finished = Reprocessing(self._connection, self._settings, book, now).finish(settlements)
-        contents.keep(settlements, [Answer.SETTLED if each else Answer.STALE for each in finished], found, now)
+        reprocessing = Reprocessing(self._connection, self._settings, book, now)
+        finished = reprocessing.finish(settlements)
+        contents.keep(settlements, reprocessing.pages, found, now)
         return finished
 
     def _claimed(self, claims: Sequence[Claim], book: Book, now: int) -> tuple[Contents, Found]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from crawlspace.frontier.bounds import NO_TOKEN
-from crawlspace.frontier.rows import Ending, Waiting, is_link, outcome
+from crawlspace.frontier.rows import Ending, Waiting, is_link, is_page, outcome, page_outcome
 from crawlspace.frontier.sql import statements
 from crawlspace.states import UrlState
 
@@ -67,8 +67,14 @@ class Urls:
         if len(links) < len(rows):
             self._connection.executemany(_SQL["enqueue"], [tuple(row) for row in rows if not is_link(row)])
 
+    def enqueue_all(self, rows: list[Waiting]) -> None:
+        self._connection.executemany(_SQL["enqueue"], map(tuple, rows))
+
     def delay(self, row: Waiting, due_at: int) -> None:
         self._connection.execute(_SQL["delay"], (*row, due_at))
+
+    def delay_all(self, rows: list[tuple[Waiting, int]]) -> None:
+        self._connection.executemany(_SQL["delay"], [(*row, due_at) for row, due_at in rows])
 
     def take(self, hid: int, front_class: int, number: int, token: int = NO_TOKEN) -> Waiting | None:
         """Take a URL out of the queue; None when it is not there, or lease `token` itself sent it back."""
@@ -95,7 +101,11 @@ class Urls:
         self._connection.execute(_SQL["end"], outcome(row, ending))
 
     def end_all(self, ended: list[tuple[Waiting, Ending]]) -> None:
-        self._connection.executemany(_SQL["end"], [outcome(row, ending) for row, ending in ended])
+        pages = [page_outcome(row, ending) for row, ending in ended if is_page(row, ending)]
+        self._connection.executemany(_SQL["end_page"], pages)
+        if len(pages) < len(ended):
+            others = [outcome(row, ending) for row, ending in ended if not is_page(row, ending)]
+            self._connection.executemany(_SQL["end"], others)
 
     def reopen(self, number: int, state: UrlState) -> Waiting | None:
         """Undo an outcome in this state: the row to queue again, with no tries used; None when there is none."""
@@ -105,7 +115,7 @@ class Urls:
     def held(self, token: int) -> dict[int, int]:
         """The URLs a live lease was given: class by number. Those it settled are still among them."""
         row = self._connection.execute(_SQL["held"], (token,)).fetchone()
-        return {} if row is None else {number: front_class for front_class, number in _decode_held(row[0])}
+        return {} if row is None else held_urls(row[0])
 
     def last(self, serial: str) -> int:
         """The last number given out; nobody else gives one out before this transaction ends."""
@@ -114,6 +124,11 @@ class Urls:
 
     def give(self, serial: str, last: int) -> None:
         self._connection.execute(_SQL["give"], (last, serial))
+
+
+def held_urls(column: str) -> dict[int, int]:
+    """What a lease was given, from its column: class by number."""
+    return {number: front_class for front_class, number in _decode_held(column)}
 
 
 def held_column(rows: list[Waiting]) -> str:

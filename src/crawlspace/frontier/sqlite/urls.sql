@@ -57,6 +57,13 @@ INSERT INTO outcome (
   ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 );
 
+-- name: end_page
+-- A URL gets the outcome of an ordinary page: NULLs that are written out cost far more.
+INSERT INTO outcome (
+  id, hid, class, tail, url, depth, hops, attempts, parent, found_at, generation, state, at, token, requested_at, status,
+  elapsed_ms, segment, offset, length, digest, mime, size, etag, last_modified
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: reopen
 -- An outcome is undone: the columns of a waiting URL with all its tries.
 DELETE FROM outcome WHERE id = ? AND state = ? RETURNING
