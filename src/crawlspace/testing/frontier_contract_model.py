@@ -106,7 +106,7 @@ class Model:
             url.front_class = min(url.front_class, claim.front_class)
             url.depth = min(url.depth, claim.depth)
         elif url.state is UrlState.SKIPPED and url.reason in PATH_DEPENDENT and not self._full(url.host):
-            fresh = Url(url.id, url.host, claim.front_class, claim.depth)
+            fresh = Url(url.id, url.host, claim.front_class, claim.depth, settled=url.settled)
             self.urls[claim.address.key] = fresh
 
     def _full(self, hid: int) -> bool:
@@ -227,6 +227,6 @@ class Model:
         revived = 0
         for url in self.urls.values():
             if url.id in numbers and url.state is UrlState.DEAD:
-                url.state, url.attempts, url.suspect, url.settled = UrlState.QUEUED, 0, 0, None
+                url.state, url.attempts, url.suspect = UrlState.QUEUED, 0, 0
                 revived += 1
         return revived

@@ -318,3 +318,19 @@ class SettlementSuite(FrontierSuite):
             assert (host.dead, host.done) == (1, 3)
 
         self.play(story)
+
+    def test_what_is_revived_while_the_lease_that_settled_it_lives_is_not_its_any_more(self) -> None:
+        async def story(store: Store) -> None:
+            await store.claim(links(2), T0)
+            lease = await one_lease(store)
+            first, second = lease.urls
+            await store.settle([died(lease, first)], [], T0)
+            assert await store.revive([first.id], T0) == 1
+            assert await states(store) == {"queued": 1, "leased": 1}
+            assert await store.settle([finished(lease, first)], [], T0) == [Answer.ALREADY]
+            told: list[Settlement] = [finished(lease, second), released(lease)]
+            assert all_answers(Answer.SETTLED, await store.settle(told, [], T0))
+            again = await one_lease(store, T0 + 1)
+            assert [url.id for url in again.urls] == [first.id]
+
+        self.play(story)

@@ -377,7 +377,8 @@ class _Judging:
             return
         row = ended.row
         if claim.lifts is not reason:
-            row = waiting(claim, hid, number, row.found_at)._replace(generation=row.generation)
+            again = waiting(claim, hid, number, row.found_at)
+            row = again._replace(generation=row.generation, settled=row.settled)
         self._readmitted[number] = row
         self._joins(host, row)
         self._refusals_of(hid, reason).kept -= 1

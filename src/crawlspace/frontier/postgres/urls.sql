@@ -23,7 +23,7 @@ CROSS JOIN LATERAL (SELECT * FROM delayed d WHERE d.shard = k.shard AND d.hid = 
 -- URLs with an outcome: state, reason, settling lease, and the columns of a waiting URL with all its tries.
 SELECT o.state, o.reason, o.token,
   o.hid, o.class, o.id, o.tail, o.url, o.depth, o.hops, 0, o.parent, o.relation, o.found_at, 0, o.label, o.meta,
-  o.request, o.history, o.generation, NULL::bigint, NULL::text
+  o.request, o.history, o.generation, o.token, NULL::text
 FROM unnest(%(shard)s::smallint[], %(id)s::bigint[]) AS k (shard, id)
 CROSS JOIN LATERAL (SELECT * FROM outcome o WHERE o.shard = k.shard AND o.id = k.id LIMIT 1) AS o;
 
@@ -110,13 +110,13 @@ SELECT * FROM unnest(
 );
 
 -- name: reopen
--- Outcomes are undone: the columns of waiting URLs with all their tries.
+-- Outcomes are undone: the columns of waiting URLs with all their tries. The lease that settled one may be alive still.
 DELETE FROM outcome o
 USING unnest(%(shard)s::smallint[], %(id)s::bigint[]) AS k (shard, id)
 WHERE o.shard = k.shard AND o.id = k.id AND o.state = %(state)s
 RETURNING
   o.hid, o.class, o.id, o.tail, o.url, o.depth, o.hops, 0, o.parent, o.relation, o.found_at, 0, o.label, o.meta,
-  o.request, o.history, o.generation, NULL::bigint, NULL::text;
+  o.request, o.history, o.generation, o.token, NULL::text;
 
 -- name: numbers
 -- The next numbers of URLs.

@@ -254,7 +254,8 @@ class Claiming:
             return
         old = self._urls.reopen(number, UrlState.SKIPPED)
         assert old is not None, f"URL {number} has an outcome that is not there"
-        row = waiting(claim, old.hid, number, old.found_at)._replace(generation=old.generation)
+        row = waiting(claim, old.hid, number, old.found_at)
+        row = row._replace(generation=old.generation, settled=old.settled)
         if claim.lifts is reason:
             row = old
         self._urls.enqueue(row)

@@ -65,10 +65,10 @@ INSERT INTO outcome (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: reopen
--- An outcome is undone: the columns of a waiting URL with all its tries.
+-- An outcome is undone: the columns of a waiting URL with all its tries. The lease that settled it may be alive still.
 DELETE FROM outcome WHERE id = ? AND state = ? RETURNING
   hid, class, id, tail, url, depth, hops, 0, parent, relation, found_at, 0, label, meta, request, history,
-  generation, NULL, NULL;
+  generation, token, NULL;
 
 -- name: held
 -- The URLs of a host's live lease, as a JSON array of [class, id].
