@@ -11,7 +11,7 @@ the first 64 KiB, each once, so that the time is linear in what is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from crawlspace.exchange import FetchResult, Headers
 from crawlspace.policy.patterns import Patterns
@@ -37,6 +37,8 @@ class Detector:
         left_out = frozenset(ignore)
         self._signatures = tuple(each for each in SIGNATURES if each.id not in left_out)
         self._own = tuple(map(_Own, own))
+        self._named = tuple({name: None for each in self._signatures for name, _ in each.headers})
+        self._of_status: dict[int, tuple[Signature, ...]] = {}
 
     def recognise(self, result: FetchResult) -> Signature | None:
         """The signature of the wall that this answer is; None for a page."""
@@ -44,17 +46,21 @@ class Detector:
         for own in self._own:
             if own.fits(page):
                 return own.signature
-        if result.status < 300:
-            candidates: Iterator[Signature] = self._of_success(page)
-        elif result.status < 400 or result.status in GONE:
+        status = result.status
+        if 300 <= status < 400 or status in GONE:
             return None
-        else:
-            candidates = iter(self._signatures)
+        reads = status >= 400 or page.may_be_wall
+        if not reads and not any(map(result.headers.get, self._named)):
+            return None
+        candidates = (each for each in self._for(status) if reads or not each.reads_body)
         return next((each for each in candidates if _fits(each, page)), None)
 
-    def _of_success(self, page: _Page) -> Iterator[Signature]:
-        reads = page.may_be_wall
-        return (each for each in self._signatures if reads or not each.reads_body)
+    def _for(self, status: int) -> tuple[Signature, ...]:
+        found = self._of_status.get(status)
+        if found is None:
+            found = tuple(each for each in self._signatures if not each.statuses or status in each.statuses)
+            self._of_status[status] = found
+        return found
 
 
 class _Page:
@@ -70,8 +76,7 @@ class _Page:
     @property
     def may_be_wall(self) -> bool:
         """Whether a page with a status of success is as small and as bare of links as a wall."""
-        size = len(self._body)
-        return 0 < size <= SMALL and self._body.count(b"<a ") + self._body.count(b"<A ") <= FEW_LINKS
+        return 0 < len(self._body) <= SMALL and not (_has_links(self._body, b"<a ") or _has_links(self._body, b"<A "))
 
     @property
     def text(self) -> bytes:
@@ -125,6 +130,16 @@ class _Own:
 
     def fits(self, page: _Page) -> bool:
         return (self._patterns is None or self._patterns.match(page.url)) and _fits(self.signature, page)
+
+
+def _has_links(body: bytes, start: bytes) -> bool:
+    """Whether there are more than a few: looked at no further than that."""
+    place = -1
+    for _ in range(FEW_LINKS + 1):
+        place = body.find(start, place + 1)
+        if place < 0:
+            return False
+    return True
 
 
 def _fits(signature: Signature, page: _Page) -> bool:
