@@ -57,7 +57,7 @@ class Doors:
         self.asked: list[Asked] = []
         self.directory = directory / "crawl"
         handler = type("Handler", (_Handler,), {"web": self})
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.server = _Server(("127.0.0.1", 0), handler)
 
     @property
     def port(self) -> int:
@@ -123,6 +123,11 @@ class Doors:
 
     def database(self) -> Path:
         return CrawlDirectory(self.directory).database
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_arguments: object) -> None:
+        """Clients may leave when they like."""
 
 
 class _Handler(BaseHTTPRequestHandler):

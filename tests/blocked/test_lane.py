@@ -103,6 +103,7 @@ def test_the_routes_are_settings_and_what_is_wrong_with_one_is_said() -> None:
     )
     for override, said in (
         ("routes.second.kind=htp", "routes.second.kind: invalid value 'htp'"),
+        ("routes.second.requests=5", "routes.second: object missing required field `kind`"),
         ("routing.order=['second']", "routing.order: there is no route 'second'"),
         ("routes.Bad.kind=http", "'Bad' is no name of a route"),
     ):

@@ -21,7 +21,7 @@ from crawlspace.app.parsing import put_records_right, recorded, running
 from crawlspace.app.piping import piping
 from crawlspace.app.raw import Writer, close_archive, open_archive
 from crawlspace.app.revisits import plan_visits
-from crawlspace.app.routes import route_fetchers
+from crawlspace.app.routes import longest_request, route_fetchers
 from crawlspace.app.rules import RULES, RULES_TEXT, require_rules, rules_in, under
 from crawlspace.app.store import Opened, Store, open_member, open_store, put_right
 from crawlspace.archive.disk import Disk, RealDisk
@@ -270,7 +270,7 @@ def _run(crawl: OpenCrawl, fetcher: RoutedFetcher, plain: HttpFetcher) -> Run:
         watch=plan.watch,
         treatment=treatment,
         robots_settings=settings.robots,
-        request_seconds=settings.fetch.timeout,
+        request_seconds=longest_request(settings),
         slots=asyncio.Semaphore(settings.concurrency.total),
         grouping=Grouping.of(settings.group),
         address_of=plain.address_of,

@@ -10,8 +10,10 @@ from msgspec import Meta
 
 from crawlspace.clock import Clock
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult
+from crawlspace.fetch.impersonate import ImpersonateRoute
 from crawlspace.fetch.proxy import check_proxies
 from crawlspace.fetch.secrets import check_variables
+from crawlspace.fetch.service import ServiceRoute
 from crawlspace.policy.routes import RouteBase
 from crawlspace.ports import Fetcher
 
@@ -49,7 +51,7 @@ class HttpRoute(RouteBase, frozen=True, kw_only=True, tag="http"):
                 raise ValueError(f"headers: {name} is the fetcher's own, or a secret's, which belongs into a session")
 
 
-Route = HttpRoute
+Route = HttpRoute | ImpersonateRoute | ServiceRoute
 """One of the kinds of routes."""
 
 

@@ -27,7 +27,8 @@ PLAIN = ""
 ROUTE_NAME = r"^[a-z][a-z0-9_-]{0,30}$"
 _Name = Annotated[str, Meta(pattern=ROUTE_NAME, description="Name of a route.")]
 _Pattern = Annotated[str, Meta(min_length=1, max_length=2000)]
-_Seconds = Annotated[float, Meta(gt=0, le=600)]
+LONGEST = 100.0
+"""Seconds that a request on a route may take: a host's lease, which has to outlast it, holds for 120."""
 
 
 class RouteBase(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
@@ -37,6 +38,12 @@ class RouteBase(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, t
     """Requests that may go by it in the whole crawl; None: any number."""
     attempts: Annotated[int, Meta(ge=1, le=20)] = 2
     """Requests for one URL on it, where they fail for now."""
+    timeout: Annotated[float, Meta(gt=0, le=LONGEST)] | None = None
+    """Seconds from the start of a request to its last byte; None: as `fetch.timeout`."""
+
+    def seconds(self, usual: float) -> float:
+        """How long a request on it may take."""
+        return usual if self.timeout is None else self.timeout
 
 
 @unique
