@@ -137,35 +137,33 @@ class HttpFetcher:
     async def _exchange(self, origin: Origin, proxy: Proxy | None, head: bytes, request: FetchRequest) -> _Exchange:
         deadline = asyncio.get_running_loop().time() + self._limits.timeout
         sent = head + request.body if request.body else head
-        bodiless = request.method == "HEAD"
-        types = self._types if request.by_type and self._types else None
         wanted = origin if request.method in REPEATABLE else None
         connection = self._pool.take(origin) if wanted else None
         if connection is None:
             connection = await self._open(origin, proxy, deadline, wanted)
-        was_used = connection.requests > 0
-        asked = await self._ask(connection, sent, ResponseReader(self._limits, bodiless, types), deadline)
-        if was_used and not asked.reader.received and asked.reader.error is FetchError.RESET:
-            fresh = await self._open(origin, proxy, deadline)
-            asked = await self._ask(fresh, sent, ResponseReader(self._limits, bodiless, types), deadline)
-        self._done(origin, asked)
-        return asked
+        while True:
+            was_used = connection.requests > 0
+            reader = self._reader(request)
+            asked = _Exchange(connection, reader, self._clock.now(), self._clock.monotonic())
+            self._busy.add(connection)
+            try:
+                await connection.send(sent, reader, deadline)
+            except BaseException:
+                connection.abort()
+                raise
+            finally:
+                self._busy.discard(connection)
+            if reader.reusable:
+                self._pool.put(origin, connection)
+                return asked
+            if not was_used or reader.received or reader.error is not FetchError.RESET:
+                return asked
+            # The server had closed a connection that was kept: once more, on a fresh one.
+            connection = await self._open(origin, proxy, deadline)
 
-    async def _ask(self, connection: Connection, sent: bytes, reader: ResponseReader, deadline: float) -> _Exchange:
-        self._busy.add(connection)
-        asked = _Exchange(connection, reader, self._clock.now(), self._clock.monotonic())
-        try:
-            await connection.send(sent, reader, deadline)
-        except BaseException:
-            connection.abort()
-            raise
-        finally:
-            self._busy.discard(connection)
-        return asked
-
-    def _done(self, origin: Origin, asked: _Exchange) -> None:
-        if asked.reader.reusable:
-            self._pool.put(origin, asked.connection)
+    def _reader(self, request: FetchRequest) -> ResponseReader:
+        types = self._types if request.by_type and self._types else None
+        return ResponseReader(self._limits, request.method == "HEAD", types)
 
     def _unproven(self, origin: Origin) -> str:
         return UNVERIFIED if origin.scheme == "https" and not self._dialler.tls.verifies(origin) else ""
