@@ -90,12 +90,14 @@ class HeadText(Headers):
     in CR LF and holds none of the two otherwise.
     """
 
-    __slots__ = ("_folded", "_text")
+    __slots__ = ("_folded", "_known", "_text")
 
     def __init__(self, text: bytes, folded: bytes) -> None:
         """`folded` is the text in lower case."""
         self._text = text
         self._folded = folded
+        self._known: dict[str, list[str]] = {}
+        """What was asked for."""
 
     @property
     def raw(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -103,22 +105,28 @@ class HeadText(Headers):
         return tuple((name, value.strip()) for name, _, value in lines)
 
     def get(self, name: str, default: str = "") -> str:
-        start = f"\n{name}:".encode("latin-1")
-        at = self._folded.find(start)
-        return default if at < 0 else self._value(at + len(start))
+        found = self._known.get(name)
+        if found is None:
+            found = self._find(name)
+        return found[0] if found else default
 
     def all(self, name: str) -> list[str]:
+        found = self._known.get(name)
+        if found is None:
+            found = self._find(name)
+        return found.copy()
+
+    def _find(self, name: str) -> list[str]:
+        text, folded = self._text, self._folded
         start = f"\n{name}:".encode("latin-1")
-        found = []
-        at = self._folded.find(start)
+        found: list[str] = []
+        at = folded.find(start)
         while at >= 0:
             at += len(start)
-            found.append(self._value(at))
-            at = self._folded.find(start, at)
+            found.append(text[at : text.find(b"\r", at)].strip().decode("latin-1"))
+            at = folded.find(start, at)
+        self._known[name] = found
         return found
-
-    def _value(self, start: int) -> str:
-        return self._text[start : self._text.find(b"\r", start)].strip().decode("latin-1")
 
 
 class FetchRequest(Struct, frozen=True):

@@ -254,3 +254,27 @@ def test_bug_054_hosts_at_one_address_with_one_certificate_get_connections_of_th
 
     assert run(test()) == [200, 200, 200]
     assert told == ["a.test", "b.test"]
+
+
+def test_a_connection_stays_open_through_the_delay_of_its_host(
+    serving: Any, fetching: Any, ca_file: str, authority: trustme.CA
+) -> None:
+    """A handshake costs more than the rest of a page: ten seconds of silence spare it, as long as a minute does."""
+
+    async def test() -> None:
+        loop = asyncio.get_running_loop()
+        clock, passed = loop.time, 0.0
+        loop.time = lambda: clock() + passed  # type: ignore[method-assign]
+        async with (
+            serving(OK, tls=context_of(authority.issue_cert("127.0.0.1"))) as server,
+            fetching(ca_file=ca_file, keep_alive=90, idle_timeout=5) as fetcher,
+        ):
+            for seconds in (0, 10, 60, 89, 91):
+                passed += seconds
+                await asyncio.sleep(0)
+                if seconds == 91:
+                    await server.left()
+                assert (await fetcher.fetch(FetchRequest(server.url(scheme="https")))).body == b"ok"
+            assert server.connections == 2
+
+    asyncio.run(test())
