@@ -98,18 +98,23 @@ def _parsed(parser: Parser, archive: WarcArchive, job: Job, tasks: Sequence[Task
     batch = Batch()
     for task in tasks:
         try:
-            result = result_of(archive.response(task.captured.pointer), job.settings.fetch)
+            parsed = _parse(parser, archive, job, task, bounded)
         except StoreDamaged as error:
             batch.unreadable.append(f"{task.captured.url}: {error.message}")
             continue
-        way = Way(task.label, task.meta, task.depth)
-        document = Document(result, way, job.settings.discovery, bounded=bounded)
-        parsed = parser.run(document) or Parsed(parser.name, parser.version)
         batch.lines.append(line_of(task.captured, parsed))
         batch.parsed += 1
         batch.records += len(parsed.records)
         batch.failed += parsed.error is not None
     return batch
+
+
+def _parse(parser: Parser, archive: WarcArchive, job: Job, task: Task, bounded: bool) -> Parsed:
+    """One capture. A function of its own, so that the page is let go of before the next one is read."""
+    result = result_of(archive.response(task.captured.pointer), job.settings.fetch)
+    way = Way(task.label, task.meta, task.depth)
+    document = Document(result, way, job.settings.discovery, bounded=bounded)
+    return parser.run(document) or Parsed(parser.name, parser.version)
 
 
 def crashed(parser: Parser, task: Task) -> bytes:
