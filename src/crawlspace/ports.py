@@ -335,6 +335,10 @@ class RecordSink(Protocol):
         """Take what parsers made of a capture; durable only after the next `flush`."""
         ...
 
+    async def again(self, captured: Captured) -> None:
+        """A visit that was answered with 304: what was made of the page's last capture was seen again."""
+        ...
+
     async def void(self, captured: Sequence[Captured]) -> None:
         """Captures that did not become their page's own: what was written of them does not count."""
         ...

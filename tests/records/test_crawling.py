@@ -18,11 +18,14 @@ import pytest
 
 from crawlspace import events
 from crawlspace.api import Crawl
+from crawlspace.clock import SystemClock
 from crawlspace.exchange import FetchRequest, FetchResult
 from crawlspace.parsers import Document, Match
 from crawlspace.records.journal import numbers, path_of
 
 PAGES = 14
+TAG = '"1"'
+UNCHANGING = ("/3", "/4")
 
 
 class Site(http.server.BaseHTTPRequestHandler):
@@ -30,9 +33,15 @@ class Site(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.seen.append((self.path, self.headers.get("X-Mark")))  # type: ignore[attr-defined]
+        if self.headers.get("If-None-Match") == TAG:
+            self.send_response(304)
+            self.end_headers()
+            return
         body = f"<title>{self.path}</title>" + "".join(f"<a href=/{n}>x</a>" for n in range(PAGES))
         self.send_response(404 if self.path == "/robots.txt" else 200)
         self.send_header("Content-Type", "text/html")
+        if self.path in UNCHANGING:
+            self.send_header("ETag", TAG)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body.encode())
@@ -78,6 +87,28 @@ def test_records_are_durable_with_their_pages_and_a_kill_neither_loses_nor_doubl
         "SELECT * FROM observations o LEFT JOIN outcomes p USING (id) WHERE o.offset <> p.offset OR o.file <> p.file"
     )
     assert crawl.sql(dangling) == []
+
+
+def test_a_page_that_is_as_it_was_has_its_records_seen_again(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the word of its site, 304: nothing is captured, parsed or changed by that visit."""
+    place = tmp_path / "crawl"
+    seed = f"http://127.0.0.1:{server.server_port}/"
+    Crawl(place, [seed], settings=settings("links")).run()
+    now = SystemClock.now
+    monkeypatch.setattr(SystemClock, "now", lambda clock: now(clock) + 30 * 86_400_000)
+    crawl = Crawl(place, [seed], settings=settings("links", **{"recrawl.on": True}))
+    crawl.run()
+    told = crawl.sql(
+        "SELECT o.url, o.generation, r.last_seen = o.requested_at AS seen, r.last_seen > r.first_seen AS later, "
+        "r.changed_at = r.first_seen AS same, (SELECT count(*) FROM observations b WHERE b.id = o.id) AS n "
+        "FROM records r JOIN outcomes o USING (url)"
+    )
+    assert len(told) == PAGES + 1
+    for row in told:
+        times = 1 if row["url"].endswith(UNCHANGING) else 2
+        assert row == {"url": row["url"], "generation": 1, "seen": True, "later": True, "same": True, "n": times}
 
 
 def written(directory: Path) -> int:

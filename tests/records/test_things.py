@@ -13,7 +13,7 @@ from crawlspace.parsers import Item, Parsed
 from crawlspace.parsers.records import PAGE_KEY, Keying, records_of
 from crawlspace.records import Records, Rules, fold, views
 from crawlspace.records import fold as folding
-from crawlspace.records.entries import line_of, void_line
+from crawlspace.records.entries import again_line, line_of, void_line
 from crawlspace.records.manifest import read_manifest
 from crawlspace.types import Captured, Pointer
 from crawlspace.urls import canonicalize_many
@@ -124,6 +124,49 @@ def test_the_newest_observation_wins_and_history_is_kept_field_by_field(tell: Ca
         (2000, False, ["a~/b", "new"], False),
         (3000, False, ["a~/b", "new", "price"], True),
     ]
+
+
+def again(number: int, generation: int, at: int) -> Captured:
+    """A visit of a URL that was answered with 304."""
+    return Captured(number, generation, f"http://a.test/{number}", Pointer("g.warc.gz", at, 10), at)
+
+
+def test_a_visit_that_found_a_page_as_it_was_has_seen_its_records(tell: Callable[..., Told]) -> None:
+    """Those of the capture before it, not those of captures that came later; one that did not count has seen none."""
+    store = tell(
+        again_line(again(1, 1, 1500)),
+        told(1, 1000, {"sku": 1, "price": 3}),
+        told(1, 3000, {"sku": 1, "price": 4}, generation=3),
+        told(2, 1000, {"sku": 2, "price": 4}),
+        again_line(again(1, 2, 2000)),
+        again_line(again(3, 2, 9000)),
+        again_line(again(2, 1, 5000)),
+        void_line(again(2, 1, 5000)),
+    )
+    seen = "epoch_ms(first_seen), epoch_ms(last_seen), epoch_ms(changed_at) FROM records ORDER BY identity"
+    assert store.ask(f"SELECT {seen}") == [(1000, 3000, 3000), (1000, 1000, 1000)]
+    price = (
+        "SELECT data->>'$.price', epoch_ms(last_seen), times FROM sightings WHERE identity LIKE '%[1]%' ORDER BY 1"
+    )
+    assert store.ask(price) == [("3", 2000, 1), ("4", 3000, 1)]
+    store.write(again_line(again(1, 4, 4000)), again_line(again(2, 2, 4500)))
+    fold(store.directory, RULES, tidy=True)
+    assert store.ask(f"SELECT {seen}") == [(1000, 4000, 3000), (1000, 4500, 1000)]
+    assert store.ask("SELECT count(*) FROM history") == [(3,)]
+    assert store.ask("SELECT count(*) FROM parses") == [(3,)]
+
+
+def test_what_was_found_as_it_was_need_not_be_parsed_again(tell: Callable[..., Told]) -> None:
+    """The parser has read the bytes that still hold; of what it never read nothing is told."""
+    store = tell(
+        told(1, 1000, {"sku": 1}),
+        told(2, 1000, {"sku": 2}),
+        again_line(again(1, 2, 2000)),
+        again_line(again(3, 1, 9)),
+    )
+    read = [row[:3] for row in views.parsed(store.directory, RULES, "p")]
+    assert read == [(1, 0, "1"), (1, 2, "1"), (2, 0, "1")]
+    assert list(views.parsed(store.directory, RULES, "other")) == []
 
 
 def test_copies_on_several_pages_are_one_thing_with_all_its_sightings(tell: Callable[..., Told]) -> None:

@@ -67,7 +67,7 @@ SELECT
 FROM history
 WHERE fetched_at >= coalesce(
     TRY_CAST($since AS TIMESTAMPTZ),
-    (SELECT min(fetched_at) FROM parses WHERE generation = (SELECT max(generation) FROM parses))
+    (SELECT min(fetched_at) FROM looks WHERE generation = (SELECT max(generation) FROM looks))
   ) AND fetched_at < coalesce(TRY_CAST($until AS TIMESTAMPTZ), 'infinity'::TIMESTAMPTZ)
 ORDER BY fetched_at, parser, identity;
 
@@ -76,7 +76,7 @@ ORDER BY fetched_at, parser, identity;
 SELECT parser, identity, last_seen, canonical AS page, data FROM records
 WHERE last_seen < coalesce(
     TRY_CAST($since AS TIMESTAMPTZ),
-    (SELECT min(fetched_at) FROM parses WHERE generation = (SELECT max(generation) FROM parses))
+    (SELECT min(fetched_at) FROM looks WHERE generation = (SELECT max(generation) FROM looks))
   )
 ORDER BY parser, identity;
 

@@ -239,9 +239,8 @@ class Committer:
                 if appended % APPENDS_PER_BREATH == 0:
                     await asyncio.sleep(0)
             pointers.append(pointer)
-            captured = _captured(item, pointer)
-            if captured is not None and self.records is not None:
-                await self.records.write(captured, item.parsed)
+            if self.records is not None:
+                await _record(self.records, item, _captured(item, pointer))
         if appended:
             await self._archive.flush()
         if self.records is not None:
@@ -282,10 +281,21 @@ class Committer:
             await records.void(lost)
 
 
+async def _record(records: RecordSink, item: Item, captured: Captured | None) -> None:
+    if captured is None:
+        return
+    if isinstance(item.settlement, Unchanged):
+        await records.again(captured)
+    else:
+        await records.write(captured, item.parsed)
+
+
 def _captured(item: Item, pointer: Pointer | None) -> Captured | None:
     """The capture that an item's records are of; None when it has none."""
     settlement = item.settlement
-    if not item.parsed or pointer is None or settlement is None or isinstance(settlement, Refused | Released):
+    if pointer is None or settlement is None or isinstance(settlement, Refused | Released):
+        return None
+    if not item.parsed and not isinstance(settlement, Unchanged):
         return None
     url = settlement.url
     return Captured(url.id, url.generation, item.captures[-1].url, pointer, settlement.evidence.at)

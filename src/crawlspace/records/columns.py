@@ -1,7 +1,7 @@
 """Records in columns: the schema of the Parquet files, and how entries become rows. The place that knows pyarrow.
 
 A row is a record of one capture. What must be known of a capture without one is a row too: `place` is -1 where its
-parser gave none or failed, and -2 where the capture does not count.
+parser gave none or failed, -2 where the capture does not count, and -3 where a visit found the page as it was.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from crawlspace.records.rules import Canonical
 if TYPE_CHECKING:
     import pyarrow as pa
 
-EMPTY, VOID = -1, -2
+EMPTY, VOID, AGAIN = -1, -2, -3
 """Places of rows that hold no record."""
 BATCH_BYTES: Final = 16 << 20
 """Bytes of records that become a row group."""
@@ -88,7 +88,8 @@ def _rows(placed: Placed) -> Iterator[Row]:
     visit = (entry.parser, entry.version, entry.id, entry.generation, entry.url, entry.at)
     head = (*visit, entry.file, entry.offset, entry.length, seq)
     if not entry.records:
-        yield (*head, EMPTY if entry.parser else VOID, None, None, None, (), entry.error, entry.significant)
+        place = EMPTY if entry.parser else AGAIN if entry.is_again else VOID
+        yield (*head, place, None, None, None, (), entry.error, entry.significant)
     for place, each in enumerate(entry.records):
         data = bytes(each.data).decode("utf-8", "replace")
         yield (*head, place, each.key, each.digest, data, each.twins, None, entry.significant)

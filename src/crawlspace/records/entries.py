@@ -21,6 +21,10 @@ _SUM: Final = 9
 """Characters of the checksum, with its blank."""
 
 
+_AGAIN: Final = "0"
+"""Version of an entry without a parser that tells of a visit which found nothing new; a number like all versions."""
+
+
 class Kept(Struct, frozen=True, array_like=True):
     """One record in a line."""
 
@@ -34,7 +38,7 @@ class Entry(Struct, frozen=True, array_like=True):
     """One line."""
 
     parser: str
-    """Empty: the capture does not count."""
+    """Empty: the capture does not count, or is a visit that found nothing new."""
     version: str
     id: int
     generation: int
@@ -50,6 +54,11 @@ class Entry(Struct, frozen=True, array_like=True):
     @property
     def pointer(self) -> Pointer:
         return Pointer(self.file, self.offset, self.length)
+
+    @property
+    def is_again(self) -> bool:
+        """Whether it tells of a visit that found the page as it was."""
+        return not self.parser and self.version == _AGAIN
 
     @property
     def visit(self) -> tuple[int, int]:
@@ -94,6 +103,11 @@ def line_of(captured: Captured, parsed: Parsed) -> bytes:
 def void_line(captured: Captured) -> bytes:
     """That a capture does not count, as a line: its URL was settled with another."""
     return _line(Entry("", "", captured.id, captured.generation, captured.url, *captured.pointer, captured.at))
+
+
+def again_line(captured: Captured) -> bytes:
+    """That a page's last capture is still right, by the word of its site (304), as a line."""
+    return _line(Entry("", _AGAIN, captured.id, captured.generation, captured.url, *captured.pointer, captured.at))
 
 
 SEAL: Final = _line(Entry("", "sealed", 0, 0, "", "", 0, 0, 0))

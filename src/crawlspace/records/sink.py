@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from crawlspace.parsers import Parsed
-from crawlspace.records.entries import Entry, line_of, void_line
+from crawlspace.records.entries import Entry, again_line, line_of, void_line
 from crawlspace.records.journal import ROTATE_AT, Journal, complete, is_sealed, numbers, read, unusable
 from crawlspace.records.manifest import read_manifest
 from crawlspace.types import Captured
@@ -41,6 +41,10 @@ class Records:
             self._ended()
         for each in parsed:
             self._journal.write(line_of(captured, each))
+
+    async def again(self, captured: Captured) -> None:
+        """A visit that found the page as it was: its records were seen again; durable only after `flush`."""
+        self._journal.write(again_line(captured))
 
     async def void(self, captured: Sequence[Captured]) -> None:
         """Captures that did not become their page's own: what was written of them does not count."""
@@ -116,6 +120,9 @@ def _look(
             return
         for _, entry in read(directory, number):
             key = (entry.file, entry.offset)
+            if entry.is_again:
+                # The store keeps the pointer of the page's last capture; and it is true, settled or not.
+                continue
             if not entry.parser:
                 lost.pop(key, None)
             elif is_lost(entry.file, entry.offset + entry.length):

@@ -25,7 +25,21 @@ from crawlspace.records.statements import statements
 
 _SQL: Final = statements("views.sql")
 _VIEWS: Final = (
-    *("voids", "live", "observations", "parses", "keyed", "sightings", "steps", "history", "records", "twins"),
+    *(
+        "voids",
+        "live",
+        "again",
+        "confirmed",
+        "observations",
+        "parses",
+        "looks",
+        "keyed",
+        "sightings",
+        "steps",
+        "history",
+        "records",
+        "twins",
+    ),
     *("links", "declared"),
 )
 TABLES: Final = ("records", "history", "sightings", "observations", "parses", "twins", "links", "declared")

@@ -1,7 +1,33 @@
 -- name: observations
 -- Every record of every capture that counts: of each parser, URL and generation the rows that were written last.
+-- `seen_at` is the time of its capture, or of the last visit since then that found the page as it was.
 CREATE VIEW observations AS
-SELECT r.* FROM all_rows r SEMI JOIN live USING (parser, id, generation, seq) WHERE r.place >= 0;
+SELECT r.*, greatest(r.fetched_at, c.at) AS seen_at
+FROM all_rows r SEMI JOIN live USING (parser, id, generation, seq)
+LEFT JOIN confirmed c ON c.parser = r.parser AND c.id = r.id AND c.generation = r.generation
+WHERE r.place >= 0;
+
+-- name: again
+-- Visits that found the page as it was, by the word of its site (304).
+CREATE VIEW again AS
+SELECT r.id, r.generation, r.fetched_at FROM all_rows r SEMI JOIN live USING (parser, id, generation, seq)
+WHERE r.place = -3;
+
+-- name: confirmed
+-- When what a parser made of a capture was seen last, where such visits followed it, and no other capture before them.
+CREATE VIEW confirmed AS
+SELECT l.parser, l.id, l.generation, max(a.fetched_at) AS at
+FROM (
+  SELECT parser, id, generation, lead(generation) OVER (PARTITION BY parser, id ORDER BY generation) AS next
+  FROM live WHERE parser <> ''
+) l
+JOIN again a ON a.id = l.id AND a.generation >= l.generation AND (l.next IS NULL OR a.generation < l.next)
+GROUP BY ALL;
+
+-- name: looks
+-- All visits that had a good answer.
+CREATE VIEW looks AS
+SELECT id, generation, fetched_at FROM parses UNION ALL SELECT id, generation, fetched_at FROM again;
 
 -- name: live
 -- What was written last of each parser, URL and generation, captures that do not count apart.
@@ -24,7 +50,7 @@ SELECT
   any_value(r.canonical) AS canonical, any_value(r.fetched_at) AS fetched_at, any_value(r.file) AS file,
   any_value(r."offset") AS "offset", any_value(r."length") AS "length",
   count(*) FILTER (WHERE r.place >= 0) AS records, any_value(r.error) AS error
-FROM all_rows r SEMI JOIN live USING (parser, id, generation, seq)
+FROM all_rows r SEMI JOIN live USING (parser, id, generation, seq) WHERE r.place >= -1
 GROUP BY r.parser, r.id, r.generation;
 
 -- name: sightings
@@ -32,7 +58,7 @@ GROUP BY r.parser, r.id, r.generation;
 CREATE VIEW sightings AS
 SELECT
   parser, coalesce(canonical, url) AS canonical, digest, any_value(identity) AS identity,
-  min(fetched_at) AS first_seen, max(fetched_at) AS last_seen, count(*) AS times,
+  min(fetched_at) AS first_seen, max(seen_at) AS last_seen, count(*) AS times,
   arg_max(data, (fetched_at, seq)) AS data, arg_max(file, (fetched_at, seq)) AS file, arg_max("offset", (fetched_at, seq)) AS "offset"
 FROM keyed GROUP BY parser, coalesce(canonical, url), digest;
 
@@ -75,7 +101,7 @@ SELECT
   arg_max(coalesce(canonical, url), (fetched_at, seq, place)) AS canonical,
   arg_max(version, (fetched_at, seq, place)) AS version,
   min(fetched_at) AS first_seen,
-  max(fetched_at) AS last_seen,
+  max(seen_at) AS last_seen,
   coalesce(max(fetched_at) FILTER (WHERE digest_before IS DISTINCT FROM digest), min(fetched_at)) AS changed_at,
   count(DISTINCT coalesce(canonical, url)) AS pages,
   list_sort(list_distinct(list(coalesce(canonical, url)))) AS seen_on,
@@ -133,9 +159,17 @@ SELECT c.* FROM chosen c WHERE (
 SELECT count(*) FROM all_rows r SEMI JOIN live USING (parser, id, generation, seq);
 
 -- name: parsed
--- What a parser has read, by URL and generation.
-SELECT id, generation, version, url, file, "offset", "length", epoch_ms(fetched_at), error FROM parses WHERE parser = $parser
-ORDER BY id, generation;
+-- What a parser has read, by URL and generation. A page that was found as it was need not be read again for that.
+SELECT id, generation, version, url, file, "offset", "length", epoch_ms(fetched_at), error
+FROM parses WHERE parser = $parser
+UNION ALL
+SELECT p.id, a.generation, p.version, p.url, p.file, p."offset", p."length", epoch_ms(a.fetched_at), p.error
+FROM again a JOIN parses p ON p.id = a.id AND p.generation < a.generation
+WHERE p.parser = $parser AND NOT EXISTS (
+  SELECT 1 FROM parses b
+  WHERE b.parser = $parser AND b.id = a.id AND b.generation > p.generation AND b.generation <= a.generation
+)
+ORDER BY 1, 2;
 
 -- name: head
 -- What the last word of one of several directories is on each capture, those apart that do not count. NUMBER is its place.
