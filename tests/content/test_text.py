@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from crawlspace.content.text import follow_digest, page_text, plain_text, text_digest
+from crawlspace.content.text import follow_digest, main_text, page_text, plain_text, text_digest
 
 LONG = "words that are many enough to say something " * 8
 TEXT = text_digest(LONG)
@@ -100,3 +100,11 @@ def test_session_ids_in_links_make_no_new_page() -> None:
 
 def test_the_same_links_under_another_text_are_another_page() -> None:
     assert follow_digest(text_digest("another"), LINKS) != follow_digest(TEXT, LINKS)
+
+
+def test_the_main_text_is_a_pages_own_words_without_what_stands_around_them() -> None:
+    whole = (
+        "<title>T</title><header>top <a href=/>home</a></header><nav>a b</nav><main>Own <b>words</b></main>"
+        "<aside>more</aside><form>ask</form><footer>end</footer><script>no</script>"
+    )
+    assert main_text(LexborHTMLParser(whole)) == main_text(LexborHTMLParser("<p>Own words")) == "Own words"

@@ -287,3 +287,33 @@ def test_of_too_many_rules_the_poorest_give_way(small: None) -> None:
 def test_a_rule_compares_with_its_latest_pages_only(small: None) -> None:
     found = learned(*slashes(2), page("/0/", "changed"), page("/2", 2), page("/3", 3), page("/0", "else"))[SLASH]
     assert found.evidence.against == 0
+
+
+VIEW = HostRule(RuleKind.VIEW, "a.test", "print")
+
+
+def view(path: str, says: object, main: object) -> Sighting:
+    return page(path, says)._replace(main=b"" if main is None else text(main))
+
+
+def test_pages_whose_own_words_are_those_of_their_print_views_speak_for_a_rule_that_a_person_decides_on() -> None:
+    pairs = [each for n in range(3) for each in (view(f"/{n}", n, n), view(f"/{n}/print", f"print {n}", n))]
+    found = learned(*pairs)
+    assert set(found) == {VIEW}
+    assert found[VIEW].evidence[:5] == (0, 0, 3, 0, 3)
+    assert found[VIEW].state is RuleState.PROPOSED
+    assert not is_sure(VIEW, found[VIEW].evidence, SETTINGS)
+
+
+def test_a_view_with_other_words_or_that_is_missing_speaks_against_it() -> None:
+    pair = [view("/1", 1, 1), view("/1/print", 2, 1)]
+    assert learned(*pair, view("/2", 2, 2), view("/2/print", 3, 3))[VIEW].evidence[:4] == (0, 0, 1, 1)
+    missing = Sighting.missing("http://a.test/2/print")
+    assert learned(*pair, view("/2", 2, 2), missing)[VIEW].evidence[:4] == (0, 0, 1, 1)
+    assert learned(*pair, view("/2", 2, None), missing)[VIEW].evidence[:4] == (0, 0, 1, 0), "it has no view"
+
+
+def test_equal_words_speak_for_no_other_rule_and_short_ones_for_none() -> None:
+    assert learned(view("/1?p=1", 1, 1), view("/1?p=2", 2, 1)) == {}
+    short = [view(path, path, 1)._replace(weighty=False) for path in ("/1", "/1/print")]
+    assert learned(*short) == {}

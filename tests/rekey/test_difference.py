@@ -107,6 +107,7 @@ JOINS: list[tuple[Policy, Policy]] = [
     (PLAIN, policy({**SUFFIX, "lower_path": True, "strip": ["a"], "trailing_slash": "strip"})),
     (policy({**SUFFIX, "sort": False}), policy({**SUFFIX, "sort": False}, strip=["x"])),
     (PLAIN, policy({**SUFFIX, "path_params": ["v"]})),
+    (PLAIN, policy({**SUFFIX, "view_segments": ["print"]})),
 ]
 PARTS: list[tuple[Policy, Policy]] = [
     *((new, old) for old, new in JOINS),
@@ -148,6 +149,7 @@ CHOICES: dict[str, st.SearchStrategy[Any]] = {
     "strip": NAMES,
     "keep": NAMES,
     "path_params": NAMES,
+    "view_segments": st.lists(st.sampled_from(["index.html", "b"]), max_size=2, unique=True),
     "id_segments": st.just([""]),
 }
 HOSTS = st.lists(st.fixed_dictionaries({"suffix": st.sampled_from(["a.test", "test"])}, optional=CHOICES), max_size=1)

@@ -244,3 +244,23 @@ def test_path_params_go_by_name_and_never_leave_a_dot_segment(found: str, expect
 )
 def test_segments_go_where_behind_their_prefix_stands_an_id(found: str, expected: str) -> None:
     assert form(found, only(id_segments=["s-"])) == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "choices", "expected"),
+    [
+        ("/a/print", {}, "/a"),
+        ("/a/print/print?b=1", {}, "/a?b=1"),
+        ("/print", {}, "/print"),
+        ("/a/print/b", {}, "/a/print/b"),
+        ("/a/print/", {}, "/a/print/"),
+        ("/a/print/", {"trailing_slash": "strip"}, "/a"),
+        ("/a/print/", {"trailing_slash": "add"}, "/a/"),
+        ("/a/b/", {"trailing_slash": "strip"}, "/a/b"),
+        ("/a/print/i", {"trailing_slash": "strip", "index_documents": ["i"]}, "/a"),
+        ("/a/print/i", {"index_documents": ["i"]}, "/a/print/"),
+        ("/a/i/print", {"index_documents": ["i"]}, "/a/"),
+    ],
+)
+def test_a_view_counts_as_the_page_before_it(found: str, choices: dict[str, object], expected: str) -> None:
+    assert form(found, only(view_segments=["print"], **choices)) == expected

@@ -126,6 +126,7 @@ _CHOICES = {
     "keep": _NAMES,
     "path_params": st.lists(st.sampled_from(["v", "sid", "jsessionid", ""]), max_size=2),
     "id_segments": st.lists(st.sampled_from(["", "x-"]), max_size=2),
+    "view_segments": st.lists(st.sampled_from(["a", "A", "print", "é", "index.html"]), max_size=2),
 }
 _HOST_CHOICES = {**_CHOICES, "fold_into": st.sampled_from(["z.test", "WWW.z.test"])}
 _SUFFIXES = st.sampled_from(["a.test", "b.test", "test", "xn--a"])

@@ -27,6 +27,7 @@ _MEANING = {
     "param": "the parameter {} changes nothing",
     "path_param": "the parameter {} in paths changes nothing",
     "id_segment": "path segments of {} and a random id change nothing",
+    "view": "a last path segment {} shows the page before it in another form",
 }
 
 

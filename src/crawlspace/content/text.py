@@ -24,6 +24,7 @@ LEAST_TEXT: Final = 256
 """Characters of text below which a page's text says too little to call it a copy of another."""
 
 _UNSEEN: Final = ["script", "style", "template"]
+_AROUND: Final = ["title", "header", "footer", "nav", "aside", "form"]
 _HARD_SPACE: Final = "\u00a0".encode()
 
 
@@ -34,6 +35,15 @@ def page_text(tree: LexborHTMLParser) -> str:
     """
     tree.strip_tags(_UNSEEN, recursive=True)
     return plain_text(tree.text(separator=" "))
+
+
+def main_text(tree: LexborHTMLParser) -> str:
+    """The same without what stands around a page's own words: title, head and foot, navigation, forms.
+
+    They are taken out of the tree: this is read last.
+    """
+    tree.strip_tags(_AROUND, recursive=True)
+    return page_text(tree)
 
 
 def plain_text(text: str) -> str:

@@ -17,7 +17,7 @@ from crawlspace.content.shingles import shingles
 from crawlspace.content.significant import FieldName, SignificantSettings, kin, significant_fields
 from crawlspace.content.simhash import SimHashSettings, simhash
 from crawlspace.content.templates import sign_of
-from crawlspace.content.text import follow_digest, page_text, plain_text, text_digest
+from crawlspace.content.text import LEAST_TEXT, follow_digest, main_text, page_text, plain_text, text_digest
 from crawlspace.exchange import FetchResult
 from crawlspace.pages.encoding import as_utf8, decode, sniff
 from crawlspace.pages.links import Page, PageSettings, is_html, read_page
@@ -25,6 +25,7 @@ from crawlspace.pages.mime import content_type
 from crawlspace.pages.tree import Tree, parse
 from crawlspace.policy.traps import shape_of
 from crawlspace.types import Address, Fingerprints
+from crawlspace.urls.variants import is_view, names_view
 
 LARGE: Final = 256 << 10
 """Characters of a text above which it is hashed on another thread."""
@@ -119,12 +120,13 @@ class Fingerprinting(Struct, frozen=True):
             return None
         partial = depth >= self.max_depth or read.nofollow or read.links_cut
         if len(text) < LARGE:
-            return self._make(text, read, address, links, partial)
-        return await asyncio.to_thread(self._make, text, read, address, links, partial)
+            return self._make(text, page, address, links, partial)
+        return await asyncio.to_thread(self._make, text, page, address, links, partial)
 
     def _make(
-        self, text: str, read: Page, address: Address, links: Sequence[Address], partial: bool
-    ) -> Fingerprints | None:
+        self, text: str, page: Content, address: Address, links: Sequence[Address], partial: bool
+    ) -> Fingerprints:
+        read = page.read
         digest = text_digest(text)
         language = (read.language or "").lower()[:LANGUAGE_LIMIT]
         near = None
@@ -143,4 +145,19 @@ class Fingerprinting(Struct, frozen=True):
             shape=shape_of(address.canonical),
             sign=sign_of(read.title, text) if len(text) <= SIGN_LIMIT else None,
             partial=partial,
+            main=_main(page, address, links),
         )
+
+
+def _main(page: Content, address: Address, links: Sequence[Address]) -> bytes:
+    """The digest of a page's own words, if it may be a view of another page or has a view of its own; else empty."""
+    own = address.canonical
+    if page.tree is None or not (names_view(own) or _has_view(own, links)):
+        return b""
+    text = main_text(page.tree.document)
+    return text_digest(text) if len(text) >= LEAST_TEXT else b""
+
+
+def _has_view(own: str, links: Sequence[Address]) -> bool:
+    start = f"{own}/"
+    return any(link.canonical.startswith(start) and is_view(own, link.canonical) for link in links)

@@ -167,9 +167,8 @@ def _page(settlement: Finished, own: str, identity: Identity) -> Sighting | None
     declared = None if evidence.canonical is None else _form(evidence.canonical, identity)
     if known_by is not None:
         weighty = known_by.length >= _WEIGHT and known_by.sign is None
-        return Sighting(
-            own, known_by.text[:DIGEST], weighty, known_by.follow[:DIGEST], declared, url=settlement.url.url
-        )
+        text, links, main = (digest[:DIGEST] for digest in (known_by.text, known_by.follow, known_by.main))
+        return Sighting(own, text, weighty, links, declared, url=settlement.url.url, main=main)
     return Sighting(own, (evidence.digest or b"")[:DIGEST], evidence.size >= _WEIGHT, declared=declared)
 
 

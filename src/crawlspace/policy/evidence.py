@@ -129,8 +129,11 @@ def is_sure(rule: HostRule, evidence: Evidence, settings: LearningSettings) -> b
 
     Pairs that all have one text may be one answer for pages that are not there, and of two pages with other links
     (as a print view has none) one alone would lose what the other leads to. Neither matters where the rule takes
-    away what looks like random ids, in more pairs; and the links of a mirror are its own.
+    away what looks like random ids, in more pairs; and the links of a mirror are its own. Of a page and a view of it
+    whichever is found first would be fetched: whether one may stand for the other is for a person to say.
     """
+    if rule.kind is RuleKind.VIEW:
+        return False
     if evidence.random >= 2 * settings.pairs:
         return True
     return evidence.kinds >= TEXTS and (rule.kind in OF_HOSTS or not evidence.unlike)

@@ -33,6 +33,8 @@ FORMS: Final = 200
 ALIKE: Final = 4
 """Pages with one text that a new one with that text is compared with."""
 EXAMPLES: Final = 3
+_MAIN: Final = b"main "
+"""Before digests of what pages say without what stands around it: no such digest is that of a whole text."""
 _MISSING: Final = b"missing"
 _FORBIDDEN: Final = b"forbidden"
 
@@ -53,6 +55,13 @@ class Sighting(NamedTuple):
     """The canonical form of where it redirects to."""
     url: str = ""
     """What was requested."""
+    main: bytes = b""
+    """Digest of what it says without what stands around it, where that was asked."""
+
+    @property
+    def weighs(self) -> list[bytes]:
+        """The keys under which pages that say the same are found."""
+        return [key for key in (self.text, self.main and _MAIN + self.main) if key and self.weighty]
 
     @classmethod
     def missing(cls, canonical: str) -> Sighting:
@@ -106,6 +115,11 @@ class Candidate:
         A page that changed since it was seen last stands in for what it was: the others may have changed as well.
         """
         canonical, value = sighting.canonical, sighting.text
+        if self.rule.kind is RuleKind.VIEW and value not in (_MISSING, _FORBIDDEN) and sighting.target is None:
+            # Views differ in what stands around; a page of which nothing else is known says nothing of them.
+            value = sighting.main
+            if not value:
+                return
         form = self.rule.form(canonical) or canonical
         if sighting.target is not None:
             if self.rule.form(sighting.target) == form:
@@ -139,19 +153,18 @@ class _Host:
         before = len(self.pages)
         self._forget(self.pages.pop(sighting.canonical, None))
         self.pages[sighting.canonical] = sighting
-        if sighting.weighty and sighting.text:
-            alike = self.by_text.setdefault(sighting.text, [])
+        for key in sighting.weighs:
+            alike = self.by_text.setdefault(key, [])
             alike[:] = [*alike, sighting.canonical][-ALIKE:]
         if len(self.pages) > PAGES_OF_HOST:
             self._forget(self.pages.popitem(last=False)[1])
         return len(self.pages) - before
 
     def _forget(self, page: Sighting | None) -> None:
-        alike = [] if page is None else self.by_text.get(page.text, [])
-        if page is not None and page.canonical in alike:
-            alike.remove(page.canonical)
-            if not alike:
-                del self.by_text[page.text]
+        for key in () if page is None else page.weighs:
+            alike = [each for each in self.by_text.pop(key, ()) if page is not None and each != page.canonical]
+            if alike:
+                self.by_text[key] = alike
 
 
 class Learning:
@@ -245,13 +258,14 @@ class Learning:
         """Rules that would make the page one with others that say the same; comparing counts them."""
         if not sighting.weighty or not sighting.text or sighting.target is not None:
             return set()
-        host = self._hosts.get(_name(sighting.canonical))
-        others = [] if host is None else host.by_text.get(sighting.text, [])
+        own = sighting.canonical
+        host = self._hosts.get(_name(own))
+        by_text: dict[bytes, list[str]] = {} if host is None else host.by_text
         elsewhere = self._everywhere.get(sighting.text)
-        pairs = [*others, *([] if elsewhere is None else [elsewhere])]
-        return {
-            rule for other in pairs if other != sighting.canonical for rule in variants(sighting.canonical, other)
-        }
+        pairs = [*by_text.get(sighting.text, ()), *([] if elsewhere is None else [elsewhere])]
+        found = {rule for other in pairs if other != own for rule in variants(own, other)}
+        views = (rule for other in by_text.get(_MAIN + sighting.main, ()) for rule in variants(own, other))
+        return found | {rule for rule in views if rule.kind is RuleKind.VIEW}
 
     def _compare(self, sighting: Sighting) -> None:
         if not sighting.text and sighting.target is None:

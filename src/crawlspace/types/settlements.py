@@ -37,6 +37,9 @@ class Fingerprints(Struct, frozen=True):
     """Some of its links were not to be followed, for depth, for their number or by the page's own wish."""
     stopped_by: int | None = None
     """The URL with the same text and links, on whose account its links were not followed."""
+    main: bytes = b""
+    """SHA-256 of its text without what stands around it, where it may be, or has, a view of a page, as for printing;
+    else empty."""
 
 
 class Evidence(Struct, frozen=True):

@@ -21,9 +21,9 @@ _EITHER_WAY: Final = frozenset({"semicolons"})
 """`?utm_source=1;a=2` is all tracker without it, and has a parameter `a` with it."""
 _ORDER: Final = {"trailing_slash": ("keep", "add", "strip")}
 """Words of a choice; each makes one what those before it make one."""
-_JOINING_LISTS: Final = frozenset({"strip", "index_documents", "path_params"})
+_JOINING_LISTS: Final = frozenset({"strip", "index_documents", "path_params", "view_segments"})
 _PARTING_LISTS: Final = frozenset({"keep"})
-_ADDING: Final = frozenset({"strip", "keep", "path_params", "id_segments"})
+_ADDING: Final = frozenset({"strip", "keep", "path_params", "id_segments", "view_segments"})
 """Lists of a host that add to those of all hosts; every other choice of a host replaces."""
 _HOST_FOLDS: Final = ("fold_trailing_dot", "fold_www", "fold_into")
 """Choices that decide under which name the rules of some hosts are looked up."""

@@ -14,7 +14,7 @@ import msgspec
 from crawlspace.urls.policies import HostChoices, IdentitySettings, Policy, policy_from
 from crawlspace.urls.variants import HOST_KINDS, HostRule, RuleKind
 
-_ADDING = frozenset({RuleKind.PARAM, RuleKind.PATH_PARAM, RuleKind.ID_SEGMENT})
+_ADDING = frozenset({RuleKind.PARAM, RuleKind.PATH_PARAM, RuleKind.ID_SEGMENT, RuleKind.VIEW})
 """Kinds whose choices add up with those of the settings."""
 
 

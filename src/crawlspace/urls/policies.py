@@ -69,6 +69,10 @@ class Choices(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         ),
     ] = None
     merge_slashes: Annotated[bool | None, msgspec.Meta(description="Count repeated slashes in paths as one")] = None
+    view_segments: Annotated[
+        _NameList | None,
+        msgspec.Meta(description="Last segments of a path that show the page before them otherwise, such as print"),
+    ] = None
     index_documents: Annotated[
         _NameList | None, msgspec.Meta(description="File names that stand for their folder, such as index.html")
     ] = None
@@ -140,8 +144,9 @@ _AGGRESSIVE_RULES: Final = Rules(
 )
 _STARTS: Final = {"conservative": _CONSERVATIVE_RULES, "aggressive": _AGGRESSIVE_RULES}
 _HOST_FIELDS: Final = frozenset(step.setting for step in HOST_STEPS)
-_ADDING: Final = ("strip", "keep", "path_params", "id_segments")
+_ADDING: Final = ("strip", "keep", "path_params", "id_segments", "view_segments")
 _PARAMETERS: Final = ("strip", "keep")
+_SEGMENTS: Final = {"index_documents": "file name", "view_segments": "segment of a path"}
 _LATER: Final = frozenset(step.setting for step in (*HOST_STEPS, *STEPS) if step.name in OPTIONAL)
 
 
@@ -299,9 +304,10 @@ def policy_from(settings: IdentitySettings) -> Policy:
 
 
 def _check_names(rules: Rules, place: str) -> None:
-    for document in rules.index_documents:
-        if not document or "/" in document or document in (".", ".."):
-            raise ConfigError(f"{place}.index_documents: {document!r} is no file name")
+    for field, what in _SEGMENTS.items():
+        for segment in getattr(rules, field):
+            if not segment or "/" in segment or segment in (".", ".."):
+                raise ConfigError(f"{place}.{field}: {segment!r} is no {what}")
     for field in _PARAMETERS:
         for pattern in getattr(rules, field):
             if "*" in pattern[:-1] or any(mark in pattern for mark in "=&#"):

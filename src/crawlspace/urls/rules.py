@@ -35,6 +35,7 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     path_params: tuple[str, ...] = ()
     id_segments: tuple[str, ...] = ()
     merge_slashes: bool = False
+    view_segments: tuple[str, ...] = ()
     index_documents: tuple[str, ...] = ()
     trailing_slash: TrailingSlash = "keep"
     semicolons: bool = False
@@ -181,6 +182,19 @@ def _merge_slashes(parts: Parts, rules: Rules) -> Parts:
         return parts
     ends = "/" if path.endswith("/") else ""
     return parts._replace(path="".join(f"/{piece}" for piece in path.split("/") if piece) + ends or "/")
+
+
+def _drop_view_segment(parts: Parts, rules: Rules) -> Parts:
+    if not rules.view_segments:
+        return parts
+    pieces = parts.path.split("/")
+    # What the steps behind this one take off the end may stand behind a view; a slash that is kept protects it.
+    over = set() if rules.trailing_slash == "keep" else {*rules.index_documents, ""}
+    place = end = len(pieces)
+    while place > 2 and (pieces[place - 1] in rules.view_segments or pieces[place - 1] in over):
+        place -= 1
+        end = place if pieces[place] in rules.view_segments else end
+    return parts if end == len(pieces) else parts._replace(path="/".join(pieces[:end]))
 
 
 def _drop_index_document(parts: Parts, rules: Rules) -> Parts:
@@ -361,6 +375,7 @@ STEPS: Final = (
         "default of nginx (merge_slashes) and Apache (MergeSlashes)",
         _merge_slashes,
     ),
+    Step("view-segment", 1, "view_segments", "by your rules, a view is its page", "host rule", _drop_view_segment),
     Step(
         "index-document",
         1,
@@ -429,5 +444,5 @@ STEPS: Final = (
 )
 """All other steps, in order."""
 
-OPTIONAL: Final = frozenset({"mirror", "path-params", "id-segment"})
+OPTIONAL: Final = frozenset({"mirror", "path-params", "id-segment", "view-segment"})
 """Steps that came later: a policy that asks for none of them is what it was before, and keeps its identifier."""

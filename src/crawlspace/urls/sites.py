@@ -18,7 +18,7 @@ _FIRST_SLASH: Final = len("https://")
 """Where to look for the slash after the host: no host is empty, so `http://` may count one more."""
 _CHANGES_BODY: Final = (
     *("lower_path", "segment_sessions", "merge_slashes", "index_documents", "hash_routes", "semicolons"),
-    *("path_params", "id_segments"),
+    *("path_params", "id_segments", "view_segments"),
 )
 """Choices whose steps `rewrite` does not know."""
 _SESSION_NAMES: Final = frozenset({"phpsessid", "jsessionid", "sid", "cfid", "cftoken"})

@@ -22,6 +22,13 @@ _INDEX: Final = re.compile(r"(?:index|default|home|main|start|welcome)(?:\.[A-Za
 _ENDS_LIKE_ID: Final = re.compile(r"((?:.*[^0-9A-Za-z])?)([0-9A-Za-z]{16,128})")
 _NO_NAME: Final = re.compile(r"[=&#*]|\A\Z")
 _NOTHING: Final = Rules()
+_VIEWS: Final = frozenset(
+    {
+        *("print", "printer", "printable", "print-view", "printview", "print.html", "print.php"),
+        *("amp", "mobile", "lite", "plain", "text", "textonly", "text-only", "reader"),
+    }
+)
+"""Words that name another form of a page and no other page; what a rule is learned of must be known as such."""
 _LONGEST: Final = 200
 """Characters of a name that a rule may have."""
 
@@ -48,6 +55,8 @@ class RuleKind(StrEnum):
     """The parameter `detail` of path segments changes nothing."""
     ID_SEGMENT = "id_segment"
     """Segments that begin with `detail` and then look like a random id change nothing."""
+    VIEW = "view"
+    """A last segment `detail` shows the page before it in another form, as for printing."""
 
 
 HOST_KINDS: Final = frozenset({RuleKind.WWW, RuleKind.MIRROR})
@@ -102,6 +111,7 @@ _CHOICES: Mapping[RuleKind, Callable[[str], tuple[str, Any]]] = {
     RuleKind.PARAM: lambda detail: ("strip", [detail]),
     RuleKind.PATH_PARAM: lambda detail: ("path_params", [detail]),
     RuleKind.ID_SEGMENT: lambda detail: ("id_segments", [detail]),
+    RuleKind.VIEW: lambda detail: ("view_segments", [detail]),
 }
 _STEPS: Mapping[str, Callable[[Parts, Rules], Parts]] = {step.setting: step.apply for step in (*HOST_STEPS, *STEPS)}
 
@@ -130,6 +140,17 @@ def looks_random(rule: HostRule, one: str, other: str) -> bool:
         return False
     values = [*_values(parts_of(one), rule.detail), *_values(parts_of(other), rule.detail)]
     return bool(values) and all(map(is_strict_id, values))
+
+
+def is_view(page: str, other: str) -> bool:
+    """Whether an address, or a path, is that of a page with a word for another form of it behind."""
+    before, slash, last = other.rpartition("/")
+    return last in _VIEWS and bool(slash) and before == page and not page.endswith("/")
+
+
+def names_view(url: str) -> bool:
+    """Whether the last segment of an address is such a word."""
+    return url.rpartition("/")[2] in _VIEWS
 
 
 def _values(parts: Parts, name: str) -> list[str]:
@@ -161,6 +182,8 @@ def _path_rule(first: Parts, second: Parts) -> tuple[HostRule, ...]:
     document = longer.removeprefix(shorter)
     if shorter.endswith("/") and longer.startswith(shorter) and _INDEX.fullmatch(document):
         return (HostRule(RuleKind.INDEX, host, document),)
+    if is_view(shorter, longer):
+        return (HostRule(RuleKind.VIEW, host, longer.rpartition("/")[2]),)
     if percent.lower(shorter) == percent.lower(longer):
         return (HostRule(RuleKind.CASE, host),)
     return _segment_rule(host, shorter.split("/"), longer.split("/"))
@@ -169,8 +192,9 @@ def _path_rule(first: Parts, second: Parts) -> tuple[HostRule, ...]:
 def _segment_rule(host: str, shorter: Sequence[str], longer: Sequence[str]) -> tuple[HostRule, ...]:
     if len(shorter) == len(longer):
         pairs = [(one, other) for one, other in zip(shorter, longer, strict=True) if one != other]
-        names = {name for one, other in pairs for name in _param_names(one, other)}
-        if len(names) == 1:
+        found = [_param_names(one, other) for one, other in pairs]
+        names: set[str] = set().union(*found)
+        if len(names) == 1 and all(found):
             name = names.pop()
             return () if _is_no_name(name) else (HostRule(RuleKind.PATH_PARAM, host, name),)
         if len(pairs) == 1 and not names:
@@ -188,7 +212,8 @@ def _segment_rule(host: str, shorter: Sequence[str], longer: Sequence[str]) -> t
 def _param_names(one: str, other: str) -> set[str]:
     """Names of the parameters in which two segments differ; the empty name where nothing else would make them one."""
     (own, *params), (its, *others) = one.split(";"), other.split(";")
-    if own != its:
+    # A segment that is all parameters goes whole, and its slash with it.
+    if own != its or not own:
         return {""} if params or others else set()
     differ = set(params) ^ set(others)
     return {each.partition("=")[0] for each in differ} or {""}
