@@ -28,7 +28,8 @@ from crawlspace.types import Pointer
 
 CALM = Plan(workers=1, events=0, strikes=())
 SMALL = Size(hosts=4, pages=30)
-LARGER = Size(hosts=12, pages=900)
+LARGER = Size(hosts=12, pages=500)
+MUCH_LARGER = Size(hosts=12, pages=900)
 SEED = 3
 LIFTED_SECONDS = 400.0
 """A fault that lasts, lasts longer than a lease."""
@@ -117,11 +118,12 @@ class FullStore(World):
         loop.call_later(LIFTED_SECONDS, connection.execute, "PRAGMA max_page_count = 1000000")
 
 
-def test_a_store_that_may_not_grow() -> None:
+@pytest.mark.parametrize("size", [LARGER, pytest.param(MUCH_LARGER, marks=pytest.mark.long)])
+def test_a_store_that_may_not_grow(size: Size) -> None:
     """Room for ever more pages, until the crawl never meets the end of it."""
     waited = 0
     for room in itertools.count(1, 3):
-        report = simulate(SEED, LARGER, CALM, partial(FullStore, room=room))
+        report = simulate(SEED, size, CALM, partial(FullStore, room=room))
         assert not report.violations, report
         if not pauses(report):
             break

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 OWNER: ContextVar[Worker | None] = ContextVar("OWNER", default=None)
 """Whose task this is: a killed worker takes all of its tasks along."""
 
+SELDOM_SECONDS = 30.0
+
 
 def owned_task(loop: asyncio.AbstractEventLoop, coro: Any, **named: Any) -> asyncio.Task[Any]:
     """The loop's task factory: remembers each task with its worker."""
@@ -51,6 +53,13 @@ class _WorkerClock:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
         await self._worker.gate()
+
+
+class _SeldomClock(_WorkerClock):
+    """For who looks for commands twice a second: nobody commands, and hours of looking would be most of the work."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(max(seconds, SELDOM_SECONDS))
 
 
 class Worker:
@@ -113,6 +122,7 @@ class Worker:
         async with opened.engine() as crawl:
             # The composition makes the parts of production; network and chance are what a simulation must own.
             crawl._settings = replace(crawl._settings, worker=self.number)
+            crawl._controller.clock = _SeldomClock(self)
             run = crawl._run
             await run.fetcher.close()
             run.fetcher = SimFetcher(self, self.world.settings.fetch.timeout)
