@@ -41,6 +41,8 @@ def is_clear(err: str) -> bool:
         (["dlq", "list", "{tmp}/nothing"], "there is no crawl directory"),
         (["inject", "{tmp}/new"], "no seed"),
         (["config", "check", "-s", "fetch.timeot=3"], "did you mean fetch.timeout"),
+        # A request that might outlast the lease of its host would never be made.
+        (["config", "check", "-s", "fetch.timeout=120"], "`float` <= 90"),
         (["fetch", "ftp://a/"], "scheme"),
         (["fetch", "https://example.com/"], "no contact"),
         (["crwl", "http://a/"], "Did you mean 'crawl'"),

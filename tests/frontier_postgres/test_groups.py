@@ -25,8 +25,38 @@ HOSTS = 3
 PAGES = 10
 
 
+PATIENCE_SECONDS = 60
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers nobody until everybody who is awaited has asked, however late a busy machine starts one of them."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self._awaited: set[str] = set()
+        self._all_here = threading.Event()
+        self._all_here.set()
+        self._lock = threading.Lock()
+
+    def await_all(self, *names: str) -> None:
+        self._awaited = set(names)
+        self._all_here.clear()
+
+    def asked_by(self, agent: str) -> None:
+        """Somebody has asked, who tells its name to the server."""
+        with self._lock:
+            self._awaited = {name for name in self._awaited if name not in agent}
+        if not self._awaited:
+            self._all_here.set()
+        self._all_here.wait(PATIENCE_SECONDS)
+
+
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        assert isinstance(self.server, _Server)
+        self.server.asked_by(self.headers["User-Agent"])
         links = "".join(f'<a href="/p{number}">x</a>' for number in range(1, PAGES))
         body = f"<p>{self.headers['Host']}{self.path}</p>{links}".encode()
         self.send_response(200)
@@ -40,11 +70,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+def meeting() -> Iterator[_Server]:
+    server = _Server()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
-    yield server.server_port
+    yield server
     server.shutdown()
     server.server_close()
     thread.join()
@@ -64,19 +94,26 @@ def settings(port: int) -> dict[str, Any]:
 
 
 def test_no_request_to_a_group_is_sooner_than_its_delay_after_another_workers(
-    port: int, place: Place, tmp_path: Path
+    meeting: _Server, place: Place, tmp_path: Path
 ) -> None:
+    """Each has two hosts at most, of three groups: something is left for the other, which is waited for."""
     config = tmp_path / "settings.toml"
-    config.write_text(tomli_w.dumps(nested(settings(port))))
+    config.write_text(tomli_w.dumps(nested(settings(meeting.server_port))))
     shared = ["--frontier", f"{place.address}&schema={place.schema}&shards={place.shards}"]
     seeds = [f"http://h{number}.{domain}/" for domain in DOMAINS for number in range(HOSTS)]
     first = ["crawl", *seeds, "--dir", str(tmp_path / "first"), *shared, "--config", str(config)]
     command = [sys.executable, "-m", "crawlspace"]
     with subprocess.Popen([*command, *first, "-q", "-s", "budget.pages=1"]) as process:
         assert process.wait(60) == 4, "all is known, and nearly all is left to do"
+    names = ("second", "third")
+    meeting.await_all(*names)
+    told = ["-q", "-s", "budget.pages=none", "-s", f"fetch.timeout={PATIENCE_SECONDS + 20}"]
+    told += ["-s", f"fetch.idle_timeout={PATIENCE_SECONDS + 20}"]
     workers = [
-        subprocess.Popen([*command, "worker", str(tmp_path / name), *shared, "-q", "-s", "budget.pages=none"])
-        for name in ("second", "third")
+        subprocess.Popen(
+            [*command, "worker", str(tmp_path / name), *shared, *told, "-s", f"contact={name}@crawlspace.test"]
+        )
+        for name in names
     ]
     try:
         assert [process.wait(120) for process in workers] == [0, 0]

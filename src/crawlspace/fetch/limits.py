@@ -15,6 +15,7 @@ from crawlspace.fetch.types import TYPE_PATTERN
 
 KIB = 1024
 MIB = 1024 * KIB
+LONGEST_SECONDS = 90
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
@@ -22,9 +23,15 @@ Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 class FetchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Limits of one request and of the connections that are kept."""
 
-    timeout: Annotated[Seconds, msgspec.Meta(description="Seconds from the start of a request to its last byte.")] = (
-        30.0
-    )
+    timeout: Annotated[
+        float,
+        msgspec.Meta(
+            # No request is made that could last beyond the lease of its host: with more, none ever would be.
+            gt=0,
+            le=LONGEST_SECONDS,
+            description="Seconds from the start of a request to its last byte; a host is leased for 120 at a time.",
+        ),
+    ] = 30.0
     connect_timeout: Annotated[
         Seconds, msgspec.Meta(description="Seconds to find the address, connect and finish the TLS handshake.")
     ] = 10.0
