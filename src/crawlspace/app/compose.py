@@ -185,7 +185,7 @@ class OpenCrawl:
         plain = HttpFetcher(
             settings.fetch, settings.network, plan.clock, user_agent=settings.agent(), public=bool(settings.contact)
         )
-        fetcher = RoutedFetcher(plain, route_fetchers(settings, plan.clock), plan.clock)
+        fetcher = RoutedFetcher(plain, route_fetchers(settings, plan.clock, self.directory.path), plan.clock)
         recent = self.intake.recent
         committer = Committer(self.frontier, self.archive, recent, plan.clock, plan.watch)
         if settings.archive.revisits:

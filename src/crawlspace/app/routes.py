@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from crawlspace.clock import Clock
+from crawlspace.errors import ConfigError
 from crawlspace.fetch.dial import Reach
 from crawlspace.fetch.foreign import Gate, Means
 from crawlspace.fetch.http import HttpFetcher
@@ -16,13 +22,17 @@ from crawlspace.fetch.proxy import Proxies
 from crawlspace.fetch.resolve import Resolver
 from crawlspace.fetch.routes import Dressed, HttpRoute, Route
 from crawlspace.fetch.service import EVERYWHERE, ServiceFetcher, ServiceRoute, service_limits
+from crawlspace.fetch.sessions import Maker, SessionFetcher, SessionSettings, from_file, from_function
 from crawlspace.ports import Fetcher
 from crawlspace.settings import Settings
 
 
-def route_fetchers(settings: Settings, clock: Clock) -> dict[str, Fetcher]:
-    """A fetcher for each route, by name; raises `ConfigError` for one that cannot be used here."""
-    return {name: _fetcher(route, settings, clock) for name, route in settings.routes.items()}
+def route_fetchers(settings: Settings, clock: Clock, beside: Path = Path()) -> dict[str, Fetcher]:
+    """A fetcher for each route, by name; raises `ConfigError` for one that cannot be used here.
+
+    Files that a route names are looked for `beside` the crawl's own first.
+    """
+    return {name: _fetcher(route, settings, clock, beside) for name, route in settings.routes.items()}
 
 
 def longest_request(settings: Settings) -> float:
@@ -31,10 +41,11 @@ def longest_request(settings: Settings) -> float:
     return max([usual, *(route.seconds(usual) for route in settings.routes.values())])
 
 
-def _fetcher(route: Route, settings: Settings, clock: Clock) -> Fetcher:
+def _fetcher(route: Route, settings: Settings, clock: Clock, beside: Path) -> Fetcher:
     match route:
         case HttpRoute():
-            return _http(route, settings, clock)
+            fetcher = _http(route, settings, clock)
+            return fetcher if route.session is None else _session(fetcher, route.session, settings, (clock, beside))
         case ImpersonateRoute():
             proxies = Proxies(settings.network.proxy, settings.network.proxy_auth, os.environ)
             return ImpersonateFetcher(route, proxies, _means(settings, clock))
@@ -52,7 +63,8 @@ def _means(settings: Settings, clock: Clock) -> Means:
 
 
 def _http(route: HttpRoute, settings: Settings, clock: Clock) -> Fetcher:
-    fetch = replace(settings.fetch, cookies=route.cookies, timeout=route.seconds(settings.fetch.timeout))
+    cookies = route.cookies and route.session is None  # a session keeps its own
+    fetch = replace(settings.fetch, cookies=cookies, timeout=route.timeout or settings.fetch.timeout)
     networks = [
         replace(settings.network, proxy=proxy, proxy_auth={**settings.network.proxy_auth, **route.proxy_auth})
         for proxy in route.proxies
@@ -65,3 +77,54 @@ def _http(route: HttpRoute, settings: Settings, clock: Clock) -> Fetcher:
     ]
     fetcher = fetchers[0] if len(fetchers) == 1 else ProxyPool(fetchers)
     return Dressed(fetcher, route.headers) if route.headers else fetcher
+
+
+def _session(fetcher: Fetcher, session: SessionSettings, settings: Settings, here: tuple[Clock, Path]) -> Fetcher:
+    clock, beside = here
+    return SessionFetcher(fetcher, session, _maker(session, beside), clock, settings.host.delay)
+
+
+def _maker(session: SessionSettings, beside: Path) -> Maker:
+    if session.login:
+        return from_function(_function(session.login, beside))
+    path = _found(session.state, beside)
+    if path is None:
+        raise ConfigError(
+            f"session.state: there is no file {session.state}", hint=f"looked for in {beside.absolute()}"
+        )
+    return from_file(path)
+
+
+def _function(spec: str, beside: Path) -> Callable[..., Any]:
+    """The function that a setting names as `module:name` or `file.py:name`."""
+    place, _, name = spec.rpartition(":")
+    try:
+        module = _file(place, beside) if place.endswith(".py") else importlib.import_module(place)
+        function = getattr(module, name)
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever a user's file does when it is loaded
+        raise ConfigError(
+            f"session.login: {spec!r} cannot be had: {type(error).__name__}: {error}",
+            hint="name it as module:name or file.py:name",
+        ) from error
+    if not callable(function):
+        raise ConfigError(f"session.login: {spec!r} is no function")
+    found: Callable[..., Any] = function
+    return found
+
+
+def _file(place: str, beside: Path) -> Any:
+    path = _found(place, beside)
+    if path is None:
+        raise ConfigError(f"session.login: there is no file {place}", hint=f"looked for in {beside.absolute()}")
+    spec = importlib.util.spec_from_file_location(f"crawlspace_login_{path.stem}", path)
+    assert spec is not None, "a name that ends in .py is one of a module"
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _found(place: str, beside: Path) -> Path | None:
+    return next((path.resolve() for path in (beside / place, Path(place)) if path.is_file()), None)

@@ -82,17 +82,9 @@ class ImpersonateFetcher:
         begun = Begun.now(request, self._means.clock)
         try:
             target = await self._means.gate.pass_through(request.url)
-            problem = NotAsked(FetchError.CONNECT, "no address")
-            for number in range(min(TRIES, len(target.endpoints))):
-                try:
-                    return await self._ask(begun, target, number)
-                except NotAsked as why:
-                    problem = why
-                    if why.error is not FetchError.CONNECT:
-                        break
+            return await self._first_of(begun, target)
         except NotAsked as why:
-            problem = why
-        return begun.failed(problem.error, problem.detail)
+            return begun.failed(why.error, why.detail)
 
     async def close(self) -> None:
         """See `ports.Fetcher`."""
@@ -100,6 +92,17 @@ class ImpersonateFetcher:
         if self._multi is not None:
             multi, self._multi = self._multi, None
             await multi.close()
+
+    async def _first_of(self, begun: Begun, target: Target) -> FetchResult:
+        """The answer of the first address that can be connected to; raises `NotAsked`."""
+        last = min(TRIES, len(target.endpoints)) - 1
+        for number in range(last):
+            try:
+                return await self._ask(begun, target, number)
+            except NotAsked as why:
+                if why.error is not FetchError.CONNECT:
+                    raise
+        return await self._ask(begun, target, last)
 
     async def _ask(self, begun: Begun, target: Target, number: int) -> FetchResult:
         taken, curl = _Taken(self._means.limits), self._library.Curl()

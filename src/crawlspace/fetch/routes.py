@@ -14,7 +14,8 @@ from crawlspace.fetch.impersonate import ImpersonateRoute
 from crawlspace.fetch.proxy import check_proxies
 from crawlspace.fetch.secrets import check_variables
 from crawlspace.fetch.service import ServiceRoute
-from crawlspace.policy.routes import RouteBase
+from crawlspace.fetch.sessions import LOGIN_SECONDS, SessionSettings
+from crawlspace.policy.routes import LONGEST, RouteBase
 from crawlspace.ports import Fetcher
 
 _Field = Annotated[str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$")]
@@ -40,6 +41,14 @@ class HttpRoute(RouteBase, frozen=True, kw_only=True, tag="http"):
     """Another User-Agent header; empty: the crawl's own. Robots rules go by the crawl's own all the same."""
     headers: dict[_Field, _Value] = msgspec.field(default_factory=dict)
     """Further fields of each request. They go to every host on the route: secrets belong into a session."""
+
+    session: SessionSettings | None = None
+    """A log-in, kept as long as it holds."""
+
+    def seconds(self, usual: float) -> float:
+        """How long a request on it may take: with a log-in in the middle, and made once more behind that."""
+        alone = usual if self.timeout is None else self.timeout
+        return alone if self.session is None else min(2 * alone + LOGIN_SECONDS, LONGEST)
 
     def __post_init__(self) -> None:
         for proxy in self.proxies:
