@@ -162,6 +162,14 @@ class Rendered(Struct, frozen=True):
     """The document is cut at `browser.max_document`."""
 
 
+class Unrendered(NamedTuple):
+    """Why no browser made anything of an answer."""
+
+    why: str
+    passing: bool = False
+    """The reason lies with the browser, and may be gone next time."""
+
+
 RENDERED_TYPE = b"text/html; charset=utf-8"
 _NO_HEADERS = Headers()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from crawlspace.exchange import Capture, FetchRequest, FetchResult, RobotsFile
+from crawlspace.exchange import Capture, FetchRequest, FetchResult, Rendered, RobotsFile, Unrendered
 from crawlspace.parsers import Parsed
 from crawlspace.policy.commands import Asked, Hold, News
 from crawlspace.policy.evidence import KnownRule, Lesson
@@ -364,4 +364,16 @@ class Fetcher(Protocol):
 
     async def close(self) -> None:
         """End all connections."""
+        ...
+
+
+class Renderer(Protocol):
+    """Runs the scripts of a page that was fetched."""
+
+    async def render(self, result: FetchResult, why: str) -> Rendered | Unrendered:
+        """The document as it stands then; `why` is kept with it. Raises on cancellation only."""
+        ...
+
+    async def close(self) -> None:
+        """End what runs."""
         ...

@@ -24,6 +24,7 @@ from crawlspace.engine.crawl import BudgetSettings, ConcurrencySettings
 from crawlspace.engine.fingerprints import ContentSettings
 from crawlspace.errors import ConfigError
 from crawlspace.fetch.limits import FetchSettings
+from crawlspace.fetch.rendering.settings import BrowserSettings
 from crawlspace.fetch.resolve import NetworkSettings
 from crawlspace.fetch.routes import Route
 from crawlspace.frontier.settings import FrontierSettings, StoreSettings
@@ -35,6 +36,7 @@ from crawlspace.policy.groups import GroupSettings
 from crawlspace.policy.pace import HostSettings
 from crawlspace.policy.priority import PrioritySettings
 from crawlspace.policy.recrawl import RecrawlSettings
+from crawlspace.policy.rendering import RenderingSettings
 from crawlspace.policy.retry import RetrySettings
 from crawlspace.policy.routes import ROUTE_NAME, Routing, RoutingSettings
 from crawlspace.policy.scope import ScopeSettings
@@ -71,6 +73,8 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     retry: RetrySettings = field(default_factory=RetrySettings)
     routing: RoutingSettings = field(default_factory=RoutingSettings)
     recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
+    rendering: RenderingSettings = field(default_factory=RenderingSettings)
+    browser: BrowserSettings = field(default_factory=BrowserSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
     discovery: PageSettings = field(default_factory=PageSettings)
@@ -102,10 +106,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """The rules for blocked pages with their routes; raises `ConfigError` for a rule that names none."""
         return Routing.of(self.routing, self.routes)
 
-    def agent(self) -> str:
-        """The User-Agent header."""
+    def agent(self, text: str = "") -> str:
+        """The User-Agent header, made of `text` where it is not the crawl's own."""
         contact = self.contact or "no contact given"
-        return self.user_agent.replace("{version}", __version__).replace("{contact}", contact)
+        return (text or self.user_agent).replace("{version}", __version__).replace("{contact}", contact)
 
     def product(self) -> str:
         """The product token that robots.txt groups are matched against (RFC 9309, section 2.2.1)."""
@@ -151,6 +155,12 @@ def convert(values: Mapping[str, Any], source: str) -> Settings:
             hint="what may be fetched must fit into the archive: raise archive.max_record",
         )
     settings.lanes()
+    if settings.archive.max_record < settings.browser.max_document:
+        raise ConfigError(
+            f"archive.max_record is {settings.archive.max_record}, browser.max_document allows "
+            f"{settings.browser.max_document}",
+            hint="what may be rendered must fit into the archive: lower browser.max_document",
+        )
     return settings
 
 

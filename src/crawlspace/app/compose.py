@@ -20,6 +20,7 @@ from crawlspace.app.learners import Lessons, learning
 from crawlspace.app.parsing import put_records_right, recorded, running
 from crawlspace.app.piping import piping
 from crawlspace.app.raw import Writer, close_archive, open_archive
+from crawlspace.app.rendering import browser_seconds, rendering_of
 from crawlspace.app.revisits import plan_visits
 from crawlspace.app.routes import longest_request, route_fetchers
 from crawlspace.app.rules import RULES, RULES_TEXT, require_rules, rules_in, under
@@ -193,6 +194,8 @@ class OpenCrawl:
         if settings.content.fingerprints and settings.content.stop_copies:
             committer.prepare = Copies(self.frontier).stop
         run = _run(self, fetcher, plain)
+        rendering = rendering_of(settings, self.identity, self.frontier, plan.clock, plan.watch)
+        run.reader.rendering = rendering
         controller = self.controller(committer.progress)
         run.held = controller.held
         member = self.plan.member
@@ -210,6 +213,8 @@ class OpenCrawl:
                     yield loop
                     self.remembered = () if learner is None else tuple(learner.learning.pages())
         finally:
+            if rendering is not None:
+                await rendering.close()
             await fetcher.close()
             if run.reader.trial is not None:
                 await run.reader.trial.close()
@@ -270,7 +275,7 @@ def _run(crawl: OpenCrawl, fetcher: RoutedFetcher, plain: HttpFetcher) -> Run:
         watch=plan.watch,
         treatment=treatment,
         robots_settings=settings.robots,
-        request_seconds=longest_request(settings),
+        request_seconds=max(longest_request(settings), browser_seconds(settings)),
         slots=asyncio.Semaphore(settings.concurrency.total),
         grouping=Grouping.of(settings.group),
         address_of=plain.address_of,

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from crawlspace.app.rendering import browser_of
 from crawlspace.clock import Clock
 from crawlspace.errors import ConfigError
 from crawlspace.fetch.dial import Reach
@@ -20,6 +21,7 @@ from crawlspace.fetch.impersonate import ImpersonateFetcher, ImpersonateRoute
 from crawlspace.fetch.proxied import ProxyPool
 from crawlspace.fetch.proxy import Proxies
 from crawlspace.fetch.resolve import Resolver
+from crawlspace.fetch.rendering.settings import BrowserRoute
 from crawlspace.fetch.routes import Dressed, HttpRoute, Route
 from crawlspace.fetch.service import EVERYWHERE, ServiceFetcher, ServiceRoute, service_limits
 from crawlspace.fetch.sessions import Maker, SessionFetcher, SessionSettings, from_file, from_function
@@ -54,6 +56,8 @@ def _fetcher(route: Route, settings: Settings, clock: Clock, beside: Path) -> Fe
             limits = service_limits(route, settings.fetch)
             client = HttpFetcher(limits, anywhere, clock, user_agent=settings.agent())
             return ServiceFetcher(route, client, _means(settings, clock))
+        case BrowserRoute():
+            return browser_of(settings, clock, route.user_agent)
 
 
 def _means(settings: Settings, clock: Clock) -> Means:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from crawlspace.app import rendering
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.merged import Merged, merged_urls
 from crawlspace.cli.brought import explained
@@ -39,7 +40,7 @@ class _Found(Struct, frozen=True):
     merged: list[Merged]
     """URLs that became one with it when the URL rules changed."""
     content: dict[str, Any]
-    """What its page says beside others, and whether its address leads into a trap."""
+    """What its page says beside others, whether its address leads into a trap, what is known of rendering it."""
 
 
 @click.command("explain")
@@ -82,6 +83,7 @@ async def _find(directory: Path, url: str) -> _Found:
         notes = await frontier.notes()
         host = await _host(frontier, address.host)
         content = await explained(frontier, None if story is None else story.id, address, settings.traps)
+        content["rendering"] = rendering.told(notes, address)
     scope = Scope.restore(settings.scope, notes.get("scope")).ignoring(read_ignored(notes))
     asked = host is not None and story is not None and story.state is UrlState.QUEUED
     return _Found(

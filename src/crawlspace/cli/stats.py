@@ -9,6 +9,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from crawlspace.app import rendering
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.cli.brought import hour_facts, part, rule_in_words, shape_facts, suspect_in_words, suspects
 from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
@@ -45,6 +46,7 @@ def command(directory: Path, host: str | None, hours: bool, shapes: bool, json_l
         echo_json(facts)
         return
     _show_totals(facts)
+    _show_rendering(facts["rendering"])
     _show_generations(facts["generations"])
     for suspect in facts["suspects"]:
         click.echo(printable(suspect_in_words(suspect)))
@@ -73,6 +75,7 @@ async def _facts(asked: _Asked) -> dict[str, Any]:
             },
             "generations": list(map(_generation, await frontier.generations())),
             "suspects": await suspects(frontier, settings.traps),
+            "rendering": rendering.figures(await frontier.notes()),
         }
         hid = None if asked.host is None else _host(identity, asked.host)
         if asked.hours:
@@ -118,6 +121,13 @@ def _show_totals(facts: dict[str, Any]) -> None:
         click.echo(
             f"{facts['refused_beyond_cap']} more refusals were counted only: their host had too many of the kind"
         )
+
+
+def _show_rendering(done: dict[str, int] | None) -> None:
+    if done is not None:
+        failed = f", {done['failed']} failed" if done["failed"] else ""
+        beside = f"{done['requests']} requests and {size(done['bytes'])} for that"
+        click.echo(f"{'rendered':12}{done['pages']:>12}{failed}; {beside}")
 
 
 def _show_generations(generations: Sequence[dict[str, int]]) -> None:

@@ -11,12 +11,12 @@ WHOLE = BELONGINGS | {Relation.SITEMAP_FILE}
 """Relations of what is read whatever its type."""
 
 
-def request_for(url: QueuedUrl, route: str) -> FetchRequest:
-    """The request for a URL on its way."""
+def request_for(url: QueuedUrl, route: str, *, whole: bool = False) -> FetchRequest:
+    """The request for a URL on its way; `whole`: also where it has not changed."""
     spec = url.request
     if spec is None:
         by_type = url.relation not in WHOLE
-        return FetchRequest(url.url, headers=conditions(url.before), by_type=by_type, route=route)
+        return FetchRequest(url.url, headers=() if whole else conditions(url.before), by_type=by_type, route=route)
     headers = (("Content-Type", spec.content_type),) if spec.content_type else ()
     return FetchRequest(url.url, spec.method, spec.body, headers, route=route)
 

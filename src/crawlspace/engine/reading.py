@@ -24,6 +24,7 @@ from crawlspace.engine.facts import Known, with_facts
 from crawlspace.engine.fingerprints import Content, Fingerprinting
 from crawlspace.engine.intake import Intake
 from crawlspace.engine.page import Handler, Page
+from crawlspace.engine.rendering import Rendering
 from crawlspace.engine.routes import Ways
 from crawlspace.engine.sitemaps import Announced
 from crawlspace.engine.trial import Trial
@@ -102,6 +103,8 @@ class Reader:
     walls: Walls | None = None
     """Knows pages that are not there although their status says so."""
     recrawl: RecrawlSettings = field(default_factory=RecrawlSettings)
+    rendering: Rendering | None = None
+    """What gives pages to a browser before they are read; None: none is."""
     documents: Documents | None = None
     """Reads links of documents that are no web pages; None: nobody does."""
     trial: Trial | None = None
@@ -113,8 +116,15 @@ class Reader:
     see_page: Callable[[ReadPage], None] | None = None
     """Shown each page."""
 
+    async def wants_whole(self, url: QueuedUrl) -> bool:
+        """Whether a page is to come whole although it may not have changed: its scripts may say otherwise."""
+        return url.before is not None and self.rendering is not None and await self.rendering.expects(url)
+
     async def items(self, spent: Spent) -> AsyncIterator[Item]:
         """The items for one spent URL: what a sitemap announces in parts, and last the one that settles it."""
+        if self.rendering is not None:
+            shown = await self.rendering.of(spent.url, spent.results[-1], spent.outcome)
+            spent = replace(spent, results=[*spent.results[:-1], shown])
         poison = await self._try(spent)
         if poison is not None:
             yield await self.read(spent, failure=poison)

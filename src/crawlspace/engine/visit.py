@@ -226,7 +226,8 @@ class Visit:
         if way is None:
             return
         try:
-            results, outcome = await self._fetch(request_for(url, way.route), url)
+            whole = await self.run.reader.wants_whole(url)
+            results, outcome = await self._fetch(request_for(url, way.route, whole=whole), url)
         except _TooLate:
             self.run.give_page_back()
             await self.run.ways.unused(way)

@@ -12,6 +12,7 @@ from crawlspace.clock import Clock
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult
 from crawlspace.fetch.impersonate import ImpersonateRoute
 from crawlspace.fetch.proxy import check_proxies
+from crawlspace.fetch.rendering.settings import BrowserRoute
 from crawlspace.fetch.secrets import check_variables
 from crawlspace.fetch.service import ServiceRoute
 from crawlspace.fetch.sessions import LOGIN_SECONDS, SessionSettings
@@ -60,7 +61,7 @@ class HttpRoute(RouteBase, frozen=True, kw_only=True, tag="http"):
                 raise ValueError(f"headers: {name} is the fetcher's own, or a secret's, which belongs into a session")
 
 
-Route = HttpRoute | ImpersonateRoute | ServiceRoute
+Route = BrowserRoute | HttpRoute | ImpersonateRoute | ServiceRoute
 """One of the kinds of routes."""
 
 

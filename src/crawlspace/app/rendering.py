@@ -1,0 +1,85 @@
+"""A browser for a crawl, and what decides which pages it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from crawlspace.clock import Clock
+from crawlspace.engine.rendering import Rendering
+from crawlspace.events import Watcher
+from crawlspace.fetch.browser import SLACK_SECONDS, TRIES, Browser
+from crawlspace.fetch.rendering.chromium import program
+from crawlspace.fetch.rendering.settings import BrowserRoute
+from crawlspace.policy.rendering import Memory, kind_of, remembered
+from crawlspace.policy.traps import shape_of
+from crawlspace.ports import Ledger
+from crawlspace.settings import Settings
+from crawlspace.types import Address
+from crawlspace.urls import Identity
+
+
+def browser_of(settings: Settings, clock: Clock, user_agent: str = "") -> Browser:
+    """A browser as a crawl has it, not started; raises `ConfigError` where there is none."""
+    chosen = settings.browser
+    agent = settings.agent(user_agent or chosen.user_agent)
+    return Browser(
+        msgspec.structs.replace(chosen, executable=program(chosen), user_agent=agent),
+        settings.fetch,
+        settings.network,
+        clock,
+        public=bool(settings.contact),
+    )
+
+
+def rendering_of(
+    settings: Settings, identity: Identity, ledger: Ledger, clock: Clock, watch: Watcher
+) -> Rendering | None:
+    """What gives pages to a browser; None where no page is to be rendered. Raises `ConfigError`."""
+    if not settings.rendering.on:
+        return None
+    return Rendering(
+        settings=settings.rendering,
+        renderer=browser_of(settings, clock),
+        ledger=ledger,
+        identity=identity,
+        pages=settings.discovery,
+        clock=clock,
+        watch=watch,
+    )
+
+
+def seconds_beside(settings: Settings) -> float:
+    """What a browser may take of a page's time, beside its fetch."""
+    routes = any(isinstance(route, BrowserRoute) for route in settings.routes.values())
+    return (settings.browser.timeout + SLACK_SECONDS) * TRIES if settings.rendering.on or routes else 0.0
+
+
+def told(facts: Mapping[str, str], address: Address) -> str | None:
+    """What a crawl knows of rendering pages such as this address; None when nothing."""
+    memory = remembered(facts)
+    shape = shape_of(address.canonical)
+    kind = memory.kinds.get(kind_of(address.host, shape))
+    if kind is not None:
+        return str(kind)
+    wanted = memory.wants(address.host, shape)
+    if wanted is None:
+        return None
+    return f"shells of {address.host} are {'rendered' if wanted else 'not rendered'}: all kinds tried there say so"
+
+
+def figures(facts: Mapping[str, str]) -> dict[str, int] | None:
+    """What a browser did for a crawl, in numbers; None when nothing."""
+    memory = remembered(facts)
+    if memory == Memory():
+        return None
+    renders = sum(kind.renders for kind in memory.kinds.values())
+    return {
+        "pages": memory.pages,
+        "failed": memory.failed,
+        "requests": memory.requests,
+        "bytes": memory.bytes,
+        "kinds_rendered": renders,
+        "kinds_not_rendered": len(memory.kinds) - renders,
+    }

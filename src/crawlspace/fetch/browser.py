@@ -1,0 +1,302 @@
+"""Pages through a browser: answers that are there already are rendered, others it asks for itself.
+
+One browser for a process, started when it is first wanted, and replaced when it has ended or has served long enough.
+Each page is in a context of its own with a way out of its own (`rendering.gate`), within limits of time, bytes,
+requests and size; whatever it does comes back as a value. Pages that are open in a browser that ends are given to
+another, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from crawlspace.clock import Clock
+from crawlspace.exchange import FetchError, FetchRequest, FetchResult, Headers, Rendered, Truncated, Unrendered
+from crawlspace.fetch.dial import Dialler, Reach
+from crawlspace.fetch.limits import FetchSettings
+from crawlspace.fetch.pool import Pool
+from crawlspace.fetch.proxy import Proxies
+from crawlspace.fetch.rendering.chromium import Chromium, Gone, Opened, Way
+from crawlspace.fetch.rendering.gate import Gate, Outside
+from crawlspace.fetch.rendering.settings import BrowserSettings
+from crawlspace.fetch.rendering.tab import Answer, Fields, Tab, is_page
+from crawlspace.fetch.resolve import NetworkSettings, Resolver
+
+TRIES = 2
+"""Browsers that a page is given to which end with it."""
+LOADING = 700.0
+"""Milliseconds of each second of a page's time that it may load; the rest is for taking its document."""
+TAKES = 3
+"""Times that a document is looked for while its page loads itself again."""
+SLACK_SECONDS = 10.0
+"""What opening and closing a page may take beside its own time."""
+_BLOCKED = frozenset({401, 403, 429, 503})
+"""Answers behind which the page itself may come, when its scripts have done what they were asked."""
+_ORIG = "X-Orig-"
+"""In front of names of fields that no longer fit the body as it is kept."""
+_UNFIT = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_NETWORK = {
+    "ERR_NAME_NOT_RESOLVED": FetchError.DNS,
+    "ERR_CONNECTION_RESET": FetchError.RESET,
+    "ERR_CONNECTION_CLOSED": FetchError.RESET,
+    "ERR_EMPTY_RESPONSE": FetchError.RESET,
+    "ERR_SSL": FetchError.TLS,
+    "ERR_CERT": FetchError.TLS,
+    "ERR_BAD_SSL": FetchError.TLS,
+    "ERR_CONNECTION": FetchError.CONNECT,
+    "ERR_SOCKS": FetchError.CONNECT,
+    "ERR_TIMED_OUT": FetchError.IDLE_TIMEOUT,
+}
+
+
+class _Seen(NamedTuple):
+    """What came of a page."""
+
+    tab: Tab
+    gate: Gate
+    html: bytes | None
+    cut: bool = False
+    problem: str = ""
+
+
+class Browser:
+    """Renders answers (`ports.Renderer`) and fetches pages (`ports.Fetcher`); settings name the browser's program and
+    user agent. Raises `ConfigError` for those that cannot be used.
+    """
+
+    def __init__(
+        self,
+        settings: BrowserSettings,
+        limits: FetchSettings,
+        network: NetworkSettings,
+        clock: Clock,
+        *,
+        public: bool = True,
+    ) -> None:
+        self._settings = settings
+        self._limits = limits
+        self._clock = clock
+        self._resolver = Resolver(network, clock)
+        dialler = Dialler(limits, Reach.of(network, public), self._resolver, Pool(1, 0))
+        self._outside = Outside(dialler, limits, Proxies(network.proxy, network.proxy_auth, {}))
+        self._room = asyncio.Semaphore(settings.pages)
+        self._starting = asyncio.Lock()
+        self._chromium: Chromium | None = None
+        self._old: set[Chromium] = set()
+
+    @property
+    def seconds(self) -> float:
+        """What a page takes at most once it has a place."""
+        return self._settings.timeout + SLACK_SECONDS
+
+    async def render(self, result: FetchResult, why: str) -> Rendered | Unrendered:
+        """The document that a browser makes of an answer, whose own page is not asked for again."""
+        seen = await self._visit(FetchRequest(result.url), result)
+        if isinstance(seen, Unrendered):
+            return seen
+        if seen.html is None:
+            return Unrendered(seen.problem)
+        return self._rendered(seen, seen.html, why)
+
+    async def fetch(self, request: FetchRequest) -> FetchResult:
+        """One page, asked for by the browser; a redirect is not followed. Raises on cancellation only."""
+        started_at, begun = self._clock.now(), self._clock.monotonic()
+        if request.method != "GET" or request.body:
+            failed = FetchResult(request.url, started_at, error=FetchError.LOCAL)
+            return replace(failed, detail="a browser sends plain requests only", request_body=request.body)
+        seen = await self._visit(request, None)
+        elapsed = round((self._clock.monotonic() - begun) * 1000)
+        base = FetchResult(request.url, started_at, elapsed)
+        if isinstance(seen, Unrendered):
+            return replace(base, error=FetchError.RESET, detail=seen.why)
+        if not seen.tab.answers:
+            return _failed(base, seen)
+        return self._answered(base, seen)
+
+    async def close(self) -> None:
+        """End the browser. Pages that are open end with it."""
+        for each in (*self._old, *([self._chromium] if self._chromium else [])):
+            await each.stop()
+        self._old.clear()
+        self._chromium = None
+        await self._resolver.close()
+
+    # -- the browser ----------------------------------------------------------------------------------------
+
+    async def _running(self) -> Chromium:
+        """A browser that works, and has not worked for too long."""
+        async with self._starting:
+            now = self._chromium
+            if now is not None and now.is_alive and now.served < self._settings.renew_after:
+                return now
+            if now is not None:
+                self._old.add(now)
+            await self._tidy()
+            self._chromium = await Chromium.start(self._settings)
+            return self._chromium
+
+    async def _tidy(self) -> None:
+        """End old browsers in which no page is open."""
+        for each in [old for old in self._old if old.open == 0 or not old.is_alive]:
+            self._old.discard(each)
+            await each.stop()
+
+    async def _visit(self, request: FetchRequest, given: FetchResult | None) -> _Seen | Unrendered:
+        """The page, in another browser when the first one ends with it."""
+        why = ""
+        async with self._room:
+            for _ in range(TRIES):
+                gate = Gate(self._outside, self._settings.max_bytes)
+                try:
+                    return await self._page(request, given, gate)
+                except Gone as gone:
+                    why = str(gone)
+                finally:
+                    await gate.close()
+        return Unrendered(why, passing=True)
+
+    async def _page(self, request: FetchRequest, given: FetchResult | None, gate: Gate) -> _Seen:
+        from playwright.async_api import Error
+
+        chromium = await self._running()
+        cookies, fields = _cookies(request)
+        way = Way(await gate.open(), self._settings.user_agent, self._limits.tls_verify, cookies, request.url)
+        async with chromium.tab(way) as opened:
+            tab = Tab(opened.session, request.url, self._settings, given, self._limits.max_body, fields)
+            try:
+                async with asyncio.timeout(self._settings.timeout):
+                    await tab.begin()
+                    return await self._shown(opened, tab, gate)
+            except TimeoutError:
+                return _Seen(tab, gate, None, problem=f"it was not done after {self._settings.timeout:g} s")
+            except Error as error:
+                if not chromium.is_alive:
+                    raise Gone(chromium.why) from error
+                return _Seen(tab, gate, None, problem=_words(error))
+            except ValueError as error:
+                return _Seen(tab, gate, None, problem=str(error))
+            finally:
+                tab.end()
+
+    async def _shown(self, opened: Opened, tab: Tab, gate: Gate) -> _Seen:
+        """The page loaded, its scripts given their time, and its document taken."""
+        from playwright.async_api import Error
+        from playwright.async_api import TimeoutError as TookTooLong
+
+        with suppress(TookTooLong):  # what is there by then is taken
+            await opened.page.goto(tab.url, wait_until="domcontentloaded", timeout=self._settings.timeout * LOADING)
+        await self._settle(opened)
+        if tab.answers and tab.answers[-1].status in _BLOCKED and await tab.another(self._settings.wait):
+            await self._settle(opened)
+        for left in reversed(range(TAKES)):
+            try:
+                html, cut = await tab.document()
+                return _Seen(tab, gate, html, cut)
+            except Error:
+                if not left:
+                    raise
+                await self._settle(opened)  # it went on to itself while it was looked at
+        raise AssertionError
+
+    async def _settle(self, opened: Opened) -> None:
+        """Wait until the page has been quiet for a while, or for as long as it may take."""
+        from playwright.async_api import TimeoutError as TookTooLong
+
+        if self._settings.wait > 0:
+            with suppress(TookTooLong):
+                await opened.page.wait_for_load_state("networkidle", timeout=self._settings.wait * 1000)
+
+    # -- values ---------------------------------------------------------------------------------------------
+
+    def _rendered(self, seen: _Seen, html: bytes, why: str) -> Rendered:
+        tab = seen.tab
+        if tab.onward:
+            html += _onward(tab.onward)
+        return Rendered(html, self._clock.now(), why, tab.requests, tab.refused, seen.gate.size, seen.cut)
+
+    def _answered(self, base: FetchResult, seen: _Seen) -> FetchResult:
+        """The last document as the browser got it, shown as it was in the end."""
+        last = seen.tab.answers[-1]
+        headers = _kept(last.headers)
+        head = _lines(f"HTTP/1.1 {last.status} {last.reason}".rstrip(), headers)
+        result = replace(
+            base,
+            url=last.url.partition("#")[0],
+            status=last.status,
+            headers=Headers(tuple((_bytes(name), _bytes(value)) for name, value in headers)),
+            request_head=_request_head(last),
+            response_head=head,
+            payload=last.body,
+            body=last.body,
+            truncated=Truncated.LENGTH if last.cut else None,
+            address=seen.gate.address,
+        )
+        if not is_page(last.headers) or not 200 <= last.status < 300:
+            return result
+        if seen.html is None:
+            return replace(result, detail=f"not rendered: {seen.problem}")
+        return result.showing(self._rendered(seen, seen.html, "its route is a browser"))
+
+
+def _failed(base: FetchResult, seen: _Seen) -> FetchResult:
+    """No answer came: why, by what our own way out knows, or else by what the browser says."""
+    problem = seen.gate.problem
+    if problem is not None:
+        return replace(base, error=problem.error, detail=problem.detail)
+    if seen.gate.is_spent:
+        return replace(base, error=FetchError.PROTOCOL, detail="it sent more than browser.max_bytes")
+    if seen.problem.startswith("it was not done"):
+        return replace(base, error=FetchError.TOTAL_TIMEOUT, detail=seen.problem)
+    known = (error for start, error in _NETWORK.items() if f"net::{start}" in seen.problem)
+    return replace(base, error=next(known, FetchError.PROTOCOL), detail=seen.problem)
+
+
+def _cookies(request: FetchRequest) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """The cookies to give to the page's context, and the other fields of a request."""
+    found: list[tuple[str, str]] = []
+    others: list[tuple[str, str]] = []
+    for name, value in request.headers:
+        if name.lower() != "cookie":
+            others.append((name, value))
+            continue
+        pairs = (pair.strip().partition("=") for pair in value.split(";"))
+        found += [(left, right) for left, sign, right in pairs if left and sign]
+    return tuple(found), tuple(others)
+
+
+def _onward(urls: list[str]) -> bytes:
+    """Where scripts wanted to go, said as pages say it, so that whoever reads the document finds it."""
+    lines = [f'<meta http-equiv="refresh" content="0;url={_escaped(url)}">' for url in dict.fromkeys(urls)]
+    return "\n".join(("", "<!-- where the page's scripts wanted to go -->", *lines)).encode("utf-8", "replace")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _kept(headers: Fields) -> list[tuple[str, str]]:
+    """Fields of an answer whose body is kept decoded: those that speak of its coding are renamed."""
+    return [(_ORIG + name if name.lower() in _UNFIT else name, value.replace("\n", ", ")) for name, value in headers]
+
+
+def _request_head(answer: Answer) -> bytes:
+    path = "/" + answer.url.partition("://")[2].partition("/")[2]
+    host = answer.url.partition("://")[2].partition("/")[0]
+    return _lines(f"GET {path} HTTP/1.1", [("Host", host), *answer.request])
+
+
+def _lines(first: str, fields: list[tuple[str, str]]) -> bytes:
+    return _bytes("\r\n".join((first, *(f"{name}: {value}" for name, value in fields), "", "")))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1", "replace")
+
+
+def _words(error: Exception) -> str:
+    """The library's message in one line, without its log."""
+    return " ".join(str(error).split("\n", 1)[0].split())[:300]
