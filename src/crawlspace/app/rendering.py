@@ -9,7 +9,7 @@ import msgspec
 from crawlspace.clock import Clock
 from crawlspace.engine.rendering import Rendering
 from crawlspace.events import Watcher
-from crawlspace.fetch.browser import SLACK_SECONDS, TRIES, Browser
+from crawlspace.fetch.browser import SLACK_SECONDS, Browser
 from crawlspace.fetch.rendering.chromium import program
 from crawlspace.fetch.rendering.settings import BrowserRoute
 from crawlspace.policy.rendering import Memory, kind_of, remembered
@@ -50,10 +50,10 @@ def rendering_of(
     )
 
 
-def seconds_beside(settings: Settings) -> float:
-    """What a browser may take of a page's time, beside its fetch."""
+def browser_seconds(settings: Settings) -> float:
+    """What a page takes a browser at most, where one is used; a host is held for longer."""
     routes = any(isinstance(route, BrowserRoute) for route in settings.routes.values())
-    return (settings.browser.timeout + SLACK_SECONDS) * TRIES if settings.rendering.on or routes else 0.0
+    return settings.browser.timeout + SLACK_SECONDS if settings.rendering.on or routes else 0.0
 
 
 def told(facts: Mapping[str, str], address: Address) -> str | None:

@@ -20,7 +20,7 @@ from crawlspace.fetch.dial import Dialler, Reach
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.pool import Pool
 from crawlspace.fetch.proxy import Proxies
-from crawlspace.fetch.rendering.chromium import Chromium, Gone, Opened, Way
+from crawlspace.fetch.rendering.chromium import Chromium, Gone, Opened, Way, says_gone
 from crawlspace.fetch.rendering.gate import Gate, Outside
 from crawlspace.fetch.rendering.settings import BrowserSettings
 from crawlspace.fetch.rendering.tab import Answer, Fields, Tab, is_page
@@ -174,7 +174,8 @@ class Browser:
             except TimeoutError:
                 return _Seen(tab, gate, None, problem=f"it was not done after {self._settings.timeout:g} s")
             except Error as error:
-                if not chromium.is_alive:
+                if not chromium.is_alive or says_gone(error):
+                    chromium.lost(error)
                     raise Gone(chromium.why) from error
                 return _Seen(tab, gate, None, problem=_words(error))
             except ValueError as error:
@@ -188,7 +189,8 @@ class Browser:
         from playwright.async_api import TimeoutError as TookTooLong
 
         with suppress(TookTooLong):  # what is there by then is taken
-            await opened.page.goto(tab.url, wait_until="domcontentloaded", timeout=self._settings.timeout * LOADING)
+            limit = self._settings.timeout * LOADING
+            await tab.loaded(opened.page.goto(tab.url, wait_until="domcontentloaded", timeout=limit))
         await self._settle(opened)
         if tab.answers and tab.answers[-1].status in _BLOCKED and await tab.another(self._settings.wait):
             await self._settle(opened)

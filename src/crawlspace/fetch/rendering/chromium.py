@@ -48,12 +48,22 @@ _SWITCHES: Final = (
 )
 _NOT_WANTED: Final = ("--disable-popup-blocking", "--disable-ipc-flooding-protection")
 """Switches of the library that take protections away which a crawl wants."""
+_HOME: Final = "crawlspace-browser-"
+_PROFILE: Final = "playwright_chromiumdev_profile-"
+"""How the library calls the directories that it makes for browsers."""
 _MIB: Final = 1 << 20
 _PARENT: Final = 1
+_CRASHED: Final = "crashed"
+_GONE: Final = ("has been closed", _CRASHED, "Connection closed")
 
 
 class Gone(Exception):
     """The browser has ended while it was used; the message says why."""
+
+
+def says_gone(error: Exception) -> bool:
+    """Whether the library says that a page, which nobody closes but us, or its process is no more."""
+    return any(words in str(error) for words in _GONE)
 
 
 class Opened(NamedTuple):
@@ -107,6 +117,7 @@ class Chromium:
         self._settings = settings
         self._why = ""
         self._pid: int | None = None
+        self._profile: Path | None = None
         self._watching: asyncio.Task[None] | None = None
 
     @classmethod
@@ -115,7 +126,8 @@ class Chromium:
         path = program(settings)
         from playwright.async_api import Error, async_playwright
 
-        home = Path(tempfile.mkdtemp(prefix="crawlspace-browser-"))
+        _clear_after_the_dead()
+        home = Path(tempfile.mkdtemp(prefix=f"{_HOME}{os.getpid()}-"))
         mark = f"--crawlspace-mark={secrets.token_hex(8)}"
         playwright = await async_playwright().start()
         try:
@@ -139,7 +151,7 @@ class Chromium:
                 raise Gone(f"the browser does not start: {error.message.strip().splitlines()[0][:300]}") from error
             raise
         started = cls(playwright, browser, home, settings)
-        started._pid = _process_with(mark)
+        started._pid, started._profile = _process_with(mark)
         started._watching = asyncio.create_task(started._watch())
         return started
 
@@ -208,6 +220,11 @@ class Chromium:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self._pid, signal.SIGKILL)
 
+    def lost(self, error: Exception) -> None:
+        """A page was lost: with the browser, unless it was the page's own process that crashed."""
+        if _CRASHED not in str(error):
+            self.kill(self.why)
+
     async def stop(self) -> None:
         """End it, and leave nothing of it behind."""
         self._why = self._why or "the browser was closed"
@@ -226,9 +243,11 @@ class Chromium:
 
     async def _clear(self) -> None:
         """Remove what it wrote; processes that end may write for a moment still."""
+        places = [self._home, *([self._profile] if self._profile else [])]
         for _ in range(CLEARINGS):
-            shutil.rmtree(self._home, ignore_errors=True)
-            if not self._home.exists():
+            for place in places:
+                shutil.rmtree(place, ignore_errors=True)
+            if not any(place.exists() for place in places):
                 return
             await asyncio.sleep(WATCH_SECONDS / 5)
 
@@ -256,16 +275,26 @@ def _environment(home: Path) -> dict[str, str | float | bool]:
 # -- processes, as Linux tells of them ----------------------------------------------------------------------
 
 
-def _process_with(mark: str) -> int | None:
-    """The browser's own process, whose command line has this mark."""
+def _process_with(mark: str) -> tuple[int | None, Path | None]:
+    """The browser's own process, whose command line has this mark, and the directory that was made for it."""
     for place in _processes():
         try:
-            words = (place / "cmdline").read_bytes().split(b"\0")
+            words = (place / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
         except OSError:
             continue
-        if mark.encode() in words and not any(word.startswith(b"--type=") for word in words):
-            return int(place.name)
-    return None
+        if mark in words and not any(word.startswith("--type=") for word in words):
+            named = (word.partition("=")[2] for word in words if word.startswith("--user-data-dir="))
+            profile = Path(next(named, ""))
+            return int(place.name), profile if profile.name.startswith(_PROFILE) else None
+    return None, None
+
+
+def _clear_after_the_dead() -> None:
+    """Remove what browsers of processes that were killed have left."""
+    for place in Path(tempfile.gettempdir()).glob(f"{_HOME}*-*"):
+        owner = place.name.removeprefix(_HOME).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def memory_of(pid: int) -> int:

@@ -26,8 +26,6 @@ Kind = Literal[
 ]
 """Kinds of requests as browsers tell them apart; `document` is a frame within the page."""
 
-Seconds = Annotated[float, Meta(gt=0, le=3600)]
-
 
 class BrowserSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A browser and the limits of one page in it. It is used where `rendering` or a route asks for one."""
@@ -46,7 +44,7 @@ class BrowserSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = ""
     pages: Annotated[int, Meta(ge=1, le=100, description="Pages open at once in each process.")] = 2
     timeout: Annotated[
-        Seconds, Meta(description="Seconds for a page from its opening to its document being taken.")
+        float, Meta(gt=0, le=100, description="Seconds for a page from its opening to its document being taken.")
     ] = 30.0
     wait: Annotated[
         float,

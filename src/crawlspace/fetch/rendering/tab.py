@@ -20,10 +20,13 @@ from crawlspace.urls import origin_of
 
 ONWARD: Final = 20
 """Addresses to which scripts want to go that are noted."""
+STOPPED_SECONDS: Final = 1.0
+"""What a page gets to be read to its end that wanted to go elsewhere: most have stopped for good."""
 _ALWAYS_REFUSED: Final = frozenset({"ping", "cspviolationreport", "prefetch", "signedexchange"})
 """Kinds of requests that say something to others and bring nothing to the page."""
 _OF_THE_WIRE: Final = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "alt-svc"})
 _PIECE: Final = 1 << 18
+_NO_CONTENT: Final = 204
 _REDIRECTS: Final = range(300, 400)
 
 Fields = Sequence[tuple[str, str]]
@@ -73,6 +76,8 @@ class Tab:
     _loads: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _answered: asyncio.Event = field(default_factory=asyncio.Event)
+    _kept: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the page wanted to go elsewhere and was not let go."""
 
     async def begin(self) -> None:
         """Hold all requests of the page from now on."""
@@ -93,6 +98,19 @@ class Tab:
         except TimeoutError:
             return False
         return True
+
+    async def loaded(self, loading: Coroutine[Any, Any, object]) -> None:
+        """Wait for the page to be read, or for what is left of it when it has stopped reading to go elsewhere."""
+        reading = asyncio.ensure_future(loading)
+        kept = asyncio.ensure_future(self._kept.wait())
+        try:
+            await asyncio.wait([reading, kept], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([reading], timeout=None if reading.done() else STOPPED_SECONDS)
+            if reading.done():
+                await reading
+        finally:
+            kept.cancel()
+            reading.cancel()
 
     async def document(self) -> tuple[bytes, bool]:
         """The document as it stands, and whether it was cut. Read where the page's scripts have no say."""
@@ -159,11 +177,11 @@ class Tab:
         if url.partition("#")[0] != self.url or event["request"]["method"] != "GET":
             if len(self.onward) < ONWARD and url.startswith(("http://", "https://")):
                 self.onward.append(url)
-            await self._stop(event, "Aborted")
+            await self._stay(event)
             return
         self._loads += 1
         if self._loads > self.settings.navigations:
-            await self._stop(event, "Aborted")
+            await self._stay(event)
         elif self.given is not None:
             headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self.given.headers.raw]
             await self._show(event, self.given.status, headers, self.given.body)
@@ -217,6 +235,13 @@ class Tab:
                 "responseHeaders": kept,
                 "body": b64encode(body).decode(),
             },
+        )
+
+    async def _stay(self, event: Mapping[str, Any]) -> None:
+        """Let the page be as it is: to an answer without content a browser goes nowhere (RFC 9110, 15.3.5)."""
+        self._kept.set()
+        await self.session.send(
+            "Fetch.fulfillRequest", {"requestId": event["requestId"], "responseCode": _NO_CONTENT, "body": ""}
         )
 
     async def _go(self, event: Mapping[str, Any], how: Mapping[str, Any] | None = None) -> None:
