@@ -19,13 +19,15 @@ from crawlspace.settings import Settings
 from crawlspace.types import Address
 from crawlspace.urls import Identity
 
+_NO_ROUTE = BrowserRoute()
 
-def browser_of(settings: Settings, clock: Clock, user_agent: str = "") -> Browser:
-    """A browser as a crawl has it, not started; raises `ConfigError` where there is none."""
+
+def browser_of(settings: Settings, clock: Clock, route: BrowserRoute = _NO_ROUTE) -> Browser:
+    """A browser as a crawl or one of its routes has it, not started; raises `ConfigError` where there is none."""
     chosen = settings.browser
-    agent = settings.agent(user_agent or chosen.user_agent)
+    agent, timeout = settings.agent(route.user_agent or chosen.user_agent), route.seconds(chosen.timeout)
     return Browser(
-        msgspec.structs.replace(chosen, executable=program(chosen), user_agent=agent),
+        msgspec.structs.replace(chosen, executable=program(chosen), user_agent=agent, timeout=timeout),
         settings.fetch,
         settings.network,
         clock,
@@ -52,8 +54,9 @@ def rendering_of(
 
 def browser_seconds(settings: Settings) -> float:
     """What a page takes a browser at most, where one is used; a host is held for longer."""
-    routes = any(isinstance(route, BrowserRoute) for route in settings.routes.values())
-    return settings.browser.timeout + SLACK_SECONDS if settings.rendering.on or routes else 0.0
+    usual = settings.browser.timeout
+    limits = [route.seconds(usual) for route in settings.routes.values() if isinstance(route, BrowserRoute)]
+    return max([*limits, *([usual] if settings.rendering.on else [])], default=-SLACK_SECONDS) + SLACK_SECONDS
 
 
 def told(facts: Mapping[str, str], address: Address) -> str | None:

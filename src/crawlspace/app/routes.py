@@ -20,8 +20,8 @@ from crawlspace.fetch.http import HttpFetcher
 from crawlspace.fetch.impersonate import ImpersonateFetcher, ImpersonateRoute
 from crawlspace.fetch.proxied import ProxyPool
 from crawlspace.fetch.proxy import Proxies
-from crawlspace.fetch.resolve import Resolver
 from crawlspace.fetch.rendering.settings import BrowserRoute
+from crawlspace.fetch.resolve import Resolver
 from crawlspace.fetch.routes import Dressed, HttpRoute, Route
 from crawlspace.fetch.service import EVERYWHERE, ServiceFetcher, ServiceRoute, service_limits
 from crawlspace.fetch.sessions import Maker, SessionFetcher, SessionSettings, from_file, from_function
@@ -57,7 +57,7 @@ def _fetcher(route: Route, settings: Settings, clock: Clock, beside: Path) -> Fe
             client = HttpFetcher(limits, anywhere, clock, user_agent=settings.agent())
             return ServiceFetcher(route, client, _means(settings, clock))
         case BrowserRoute():
-            return browser_of(settings, clock, route.user_agent)
+            return browser_of(settings, clock, route)
 
 
 def _means(settings: Settings, clock: Clock) -> Means:

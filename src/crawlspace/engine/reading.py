@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from crawlspace import events
 from crawlspace.clock import Chance, Clock
 from crawlspace.content.digest import body_digest
+from crawlspace.engine.asking import request_for
 from crawlspace.engine.commit import Item
 from crawlspace.engine.documents import Documents
 from crawlspace.engine.facts import Known, with_facts
@@ -30,7 +31,7 @@ from crawlspace.engine.sitemaps import Announced
 from crawlspace.engine.trial import Trial
 from crawlspace.engine.walls import Walls
 from crawlspace.errors import StoreError
-from crawlspace.exchange import Capture, FetchResult, Reference
+from crawlspace.exchange import Capture, FetchRequest, FetchResult, Reference
 from crawlspace.pages.links import Page as ReadPage
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.sitemap import looks_like_sitemap
@@ -116,9 +117,10 @@ class Reader:
     see_page: Callable[[ReadPage], None] | None = None
     """Shown each page."""
 
-    async def wants_whole(self, url: QueuedUrl) -> bool:
-        """Whether a page is to come whole although it may not have changed: its scripts may say otherwise."""
-        return url.before is not None and self.rendering is not None and await self.rendering.expects(url)
+    async def request(self, url: QueuedUrl, route: str) -> FetchRequest:
+        """The request for a URL. What is to be rendered comes whole, whether or not its own bytes have changed."""
+        whole = url.before is not None and self.rendering is not None and await self.rendering.expects(url)
+        return request_for(url, route, whole=whole)
 
     async def items(self, spent: Spent) -> AsyncIterator[Item]:
         """The items for one spent URL: what a sitemap announces in parts, and last the one that settles it."""

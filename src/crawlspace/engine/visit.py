@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from crawlspace import events
 from crawlspace.clock import Clock
 from crawlspace.engine.asker import Asker
-from crawlspace.engine.asking import request_for, set_cookies
+from crawlspace.engine.asking import set_cookies
 from crawlspace.engine.commit import Basket, Item
 from crawlspace.engine.reading import Reader, Spent, capture_of
 from crawlspace.engine.robots import Robots, RobotsGate
@@ -226,8 +226,7 @@ class Visit:
         if way is None:
             return
         try:
-            whole = await self.run.reader.wants_whole(url)
-            results, outcome = await self._fetch(request_for(url, way.route, whole=whole), url)
+            results, outcome = await self._fetch(await self.run.reader.request(url, way.route), url)
         except _TooLate:
             self.run.give_page_back()
             await self.run.ways.unused(way)
