@@ -295,6 +295,8 @@ class Facts(Struct, frozen=True, omit_defaults=True):
     """Why a browser rendered it, in words; None where none did."""
     base: str | None = None
     """What links are relative to."""
+    route: str | None = None
+    """By which route it came, if not by plain HTTP: heads of others' answers are written in HTTP/1.1's words."""
     links: tuple[Outlink, ...] = ()
 
 

@@ -15,6 +15,7 @@ from crawlspace.app.merged import Merged, merged_urls
 from crawlspace.cli.brought import explained
 from crawlspace.cli.hosts import waits
 from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
+from crawlspace.cli.routes import way_of
 from crawlspace.clock import SystemClock
 from crawlspace.engine.control import read_ignored
 from crawlspace.errors import UsageError
@@ -39,6 +40,8 @@ class _Found(Struct, frozen=True):
     """What the page declares as its own address; empty when that is its own."""
     merged: list[Merged]
     """URLs that became one with it when the URL rules changed."""
+    way: str | None
+    """By which routes it goes or went, in words."""
     content: dict[str, Any]
     """What its page says beside others, whether its address leads into a trap, what is known of rendering it."""
 
@@ -55,7 +58,7 @@ def command(directory: Path, url: str, json_lines: bool) -> None:
         echo_json(facts)
         return
     for name, value in facts.items():
-        if value is None or value == [] or name in ("history", "rounds", "merged"):
+        if value is None or value == [] or name in ("history", "rounds", "merged", "routes"):
             continue
         if name == "pointer":
             value = f"{value['file']}, {value['length']} bytes from {value['offset']}"
@@ -94,6 +97,7 @@ async def _find(directory: Path, url: str) -> _Found:
         rounds,
         declared,
         [] if story is None else merged_urls(place, settings, story.id),
+        None if story is None else way_of(story, settings),
         content,
     )
 
@@ -147,6 +151,8 @@ def _facts(found: _Found) -> dict[str, Any]:
         "declares": "itself" if found.declared == "" else found.declared,
         "outcome": None,
         "pointer": None,
+        "routes": list(story.routes),
+        "way": found.way,
         "generation": story.generation or None,
         "last_visit": _change(story.changed),
         "next_visit": moment(story.next_visit) if story.next_visit else None,

@@ -13,6 +13,7 @@ from crawlspace.app import rendering
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.cli.brought import hour_facts, part, rule_in_words, shape_facts, suspect_in_words, suspects
 from crawlspace.cli.options import as_json, directory_argument, echo_json, reading, run, settings_used
+from crawlspace.cli.routes import route_facts, routes_in_words
 from crawlspace.errors import UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import size
@@ -48,6 +49,8 @@ def command(directory: Path, host: str | None, hours: bool, shapes: bool, json_l
     _show_totals(facts)
     _show_rendering(facts["rendering"])
     _show_generations(facts["generations"])
+    for line in routes_in_words(facts["routes"]):
+        click.echo(printable(line))
     for suspect in facts["suspects"]:
         click.echo(printable(suspect_in_words(suspect)))
         click.echo(printable(rule_in_words(suspect)))
@@ -73,6 +76,7 @@ async def _facts(asked: _Asked) -> dict[str, Any]:
                 "same_text": part(totals["exact"], counts.pages),
                 "near_duplicates": part(totals["near"], counts.pages),
             },
+            "routes": route_facts(settings, await frontier.route_figures(), counts),
             "generations": list(map(_generation, await frontier.generations())),
             "suspects": await suspects(frontier, settings.traps),
             "rendering": rendering.figures(await frontier.notes()),

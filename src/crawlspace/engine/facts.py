@@ -70,6 +70,7 @@ def facts_of(known: Known) -> Facts:
         nofollow=page.nofollow if page else False,
         rendered=result.rendered.why if result.rendered else None,
         base=page.base_url if page else None,
+        route=evidence.route or None,
         links=_outlinks(page) if page else (),
     )
 

@@ -61,7 +61,7 @@ class Ways:
         """The outcome, or another when the answer only keeps us out."""
         if result.status == 0:
             # A route that fails says nothing of the host: it is somebody else who did not answer.
-            return replace(outcome, told=Told.NOTHING) if result.route and outcome.no_answer else outcome
+            return replace(outcome, told=Told.NOTHING) if result.route else outcome
         if not self.routing.settings.detect or outcome.kind is Kind.REDIRECT:
             return outcome
         found = self.detector.recognise(result)

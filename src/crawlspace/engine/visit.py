@@ -149,7 +149,7 @@ class Visit:
         await self.run.basket.put(Item(settlement=released))
 
     async def _may_begin(self) -> bool:
-        """Find out where the host's name leads to, if nobody did; False when another turn is needed for that."""
+        """Find out where the host's name leads to, if nobody did; False when that needs another turn."""
         host, run = self.lease.host, self.run
         if host.address is not None or run.address_of is None:
             return True
@@ -419,7 +419,7 @@ class Visit:
     def _follow_pace(self, outcome: Outcome, result: FetchResult, *, is_robots: bool = False) -> None:
         if self._host_of(result.url) != self.lease.host.name:
             return
-        ended_at = result.started_at + result.elapsed_ms
+        ended_at = result.started_at + (0 if result.route else result.elapsed_ms)  # others' time is not the host's
         before = self._pace
         paced = pacing.after(before, outcome, result.started_at, ended_at, self._host)
         self._pace = pacing.with_jitter(paced, self.run.reader.chance, self._host)
