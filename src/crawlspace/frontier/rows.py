@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from crawlspace.frontier.settings import CLASSES
 from crawlspace.policy.outcome import BLOCKED
 from crawlspace.states import UrlState
 from crawlspace.types import (
@@ -122,6 +123,26 @@ def waiting(claim: Claim, hid: int, number: int, now: int) -> Waiting:
     )
 
 
+def key_of(row: Waiting) -> bytes:
+    """The URL's fingerprint."""
+    return row.hid.to_bytes(HOST_BYTES, "big") + row.tail
+
+
+def way_of(row: Waiting) -> int:
+    """Depth and class of a row in one number, as `seen.way` has them."""
+    return row.depth * CLASSES + row.front_class
+
+
+def is_no_better(claim: Claim, way: int | None) -> bool:
+    """Whether a repeated claim can change nothing, since the URL was claimed in a way as good; None: not known."""
+    return (
+        way is not None
+        and way % CLASSES <= claim.front_class
+        and way // CLASSES <= claim.depth
+        and claim.lifts is None
+    )
+
+
 def is_link(row: Waiting) -> bool:
     """Whether a row that `waiting` made is that of an ordinary link: its optional columns are empty."""
     return row.relation is None and row.label is None and row.meta is None and row.request is None
@@ -201,7 +222,7 @@ def queued_url(row: Waiting) -> QueuedUrl:
     """The URL as a worker gets it."""
     return QueuedUrl(
         id=row.id,
-        key=row.hid.to_bytes(HOST_BYTES, "big") + row.tail,
+        key=key_of(row),
         url=row.url,
         front_class=row.front_class,
         depth=row.depth,

@@ -11,8 +11,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from crawlspace.frontier.settings import CLASSES
 from crawlspace.states import UrlState
-from crawlspace.types import HOST_BYTES
+from crawlspace.types import HOST_BYTES, PATH_DEPENDENT, Reason
 
 _PLACES = """
   SELECT id, hid, tail FROM queue
@@ -24,6 +25,10 @@ _HOSTS = "SELECT hid, n_queued, n_leased, n_delayed, done, dead, token, ready, p
 _QUEUED = "SELECT count(*) FROM queue WHERE hid = ?"
 _DELAYED = "SELECT count(*) FROM delayed WHERE hid = ?"
 _COPIES = "SELECT count(copy_of) FROM outcome WHERE hid = ?"
+_WAYS = """
+  SELECT s.way, q.class, q.depth FROM queue q JOIN seen s ON s.id = q.id WHERE s.way IS NOT NULL
+  UNION ALL SELECT s.way, d.class, d.depth FROM delayed d JOIN seen s ON s.id = d.id WHERE s.way IS NOT NULL
+"""
 _ENDED = "SELECT count(*) FROM outcome WHERE hid = ? AND state = ?"
 
 
@@ -35,6 +40,7 @@ def audit(connection: sqlite3.Connection) -> None:
     _hosts(connection, leased)
     _refusals(connection)
     _groups(connection)
+    _ways(connection)
 
 
 def audit_file(path: Path) -> None:
@@ -121,6 +127,17 @@ def _groups(connection: sqlite3.Connection) -> None:
 def _one(connection: sqlite3.Connection, question: str, *parameters: int | str) -> int:
     n: int = connection.execute(question, parameters).fetchone()[0]
     return n
+
+
+def _ways(connection: sqlite3.Connection) -> None:
+    """No URL is worse than the way that its key has, and none that a better way undoes has one."""
+    for way, front_class, depth in connection.execute(_WAYS):
+        assert front_class <= way % CLASSES
+        assert depth <= way // CLASSES
+    refused = connection.execute(
+        "SELECT o.reason FROM outcome o JOIN seen s ON s.id = o.id WHERE o.state = 5 AND s.way IS NOT NULL"
+    )
+    assert not PATH_DEPENDENT & {Reason(reason) for (reason,) in refused}
 
 
 def _refusals(connection: sqlite3.Connection) -> None:

@@ -27,7 +27,7 @@ from crawlspace.testing.frontier_contract_words import (
     states,
     wish,
 )
-from crawlspace.types import PATH_DEPENDENT, Claimed, Reason, Relation, RequestSpec, host_id
+from crawlspace.types import PATH_DEPENDENT, Claimed, Reason, Refused, Relation, RequestSpec, host_id
 
 
 class ClaimSuite(FrontierSuite):
@@ -241,5 +241,19 @@ class ClaimSuite(FrontierSuite):
             await store.settle([finished(lease, lease.urls[0]), retry(lease, lease.urls[1], T0)], [], T0)
             stories = await store.find([address(name).key for name in ("a", "skipped", "b")])
             assert [story.id for story in stories if story] == [1, 2, 3]
+
+        self.play(story)
+
+    def test_a_link_to_what_was_refused_at_the_door_for_its_way_queues_it_again(self) -> None:
+        async def story(store: Store) -> None:
+            await store.claim(links(2), T0)
+            lease = await one_lease(store)
+            for url, reason in zip(lease.urls, (Reason.REDIRECT_CHAIN, Reason.ROBOTS), strict=True):
+                await store.settle([Refused(lease.token, lease.host.hid, url, reason)], [], T0)
+            await store.settle([released(lease)], [], T0)
+            assert await states(store) == {"skipped": 2}
+            assert await store.claim(links(2), T0) == [Claimed.KNOWN] * 2
+            assert await states(store) == {"queued": 1, "skipped": 1}
+            assert await only_state(store, "0") is UrlState.QUEUED
 
         self.play(story)

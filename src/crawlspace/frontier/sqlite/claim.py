@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from crawlspace.frontier.counters import HOSTS, REFUSED_BEYOND_CAP
-from crawlspace.frontier.rows import Ending, Waiting, bettered, waiting
+from crawlspace.frontier.rows import Ending, Waiting, bettered, is_no_better, waiting, way_of
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import chunks, listed, statements
 from crawlspace.frontier.sqlite.book import Book
@@ -23,6 +23,10 @@ from crawlspace.states import Event, UrlState
 from crawlspace.types import PATH_DEPENDENT, Claim, Claimed, Reason, host_id
 
 _SQL = statements(__package__, "claim.sql")
+
+
+_Known = tuple[int, int | None]
+"""The number of a known key, and the best way in which it was claimed (`seen.way`)."""
 
 
 @dataclass(slots=True)
@@ -70,6 +74,10 @@ class Claiming:
         self._waits: dict[int, int] = {}
         """Depth of the URLs that wait in their claim's class, by ten times the number and the class, as it was before
         the batch: rows that change in it only get better."""
+        self._closer: set[bytes] = set()
+        """Known keys of which some claim may change something."""
+        self._ways: dict[bytes, int] = {}
+        """The ways that known keys have from now on."""
         self._fresh: dict[bytes, Waiting] = {}
         self._refused: dict[bytes, _Refused] = {}
         self._crowds = Crowds(connection, settings)
@@ -89,27 +97,33 @@ class Claiming:
         """Why new keys of the batch are refused, by the claim's word or by ours."""
         return {key: refused.reason for key, refused in self._refused.items()}
 
-    def _known(self, keys: set[bytes]) -> dict[bytes, int]:
-        found: dict[bytes, int] = {}
+    def _known(self, keys: set[bytes]) -> dict[bytes, _Known]:
+        found: dict[bytes, _Known] = {}
         for chunk in chunks(sorted(keys)):
-            found.update(self._connection.execute(listed(_SQL["known"], len(chunk)), chunk))
+            for key, number, way in self._connection.execute(listed(_SQL["known"], len(chunk)), chunk):
+                found[key] = number, way
         return found
 
-    def _read_ahead(self, claims: Sequence[Claim], known: Mapping[bytes, int]) -> None:
+    def _read_ahead(self, claims: Sequence[Claim], known: Mapping[bytes, _Known]) -> None:
         """Read together what the claims will ask one by one: their hosts, and how the known ones wait."""
         hosts: set[int] = set()
         asked: list[int] = []
         for claim in claims:
-            number = known.get(claim.address.key)
-            hid = host_id(claim.address.key)
-            if number is None:
-                hosts.add(hid)
-            elif claim.refusal is None:
-                asked += (hid, claim.front_class, number)
+            key = claim.address.key
+            found = known.get(key)
+            if found is None:
+                hosts.add(host_id(key))
+            elif claim.refusal is None and not self._changes_nothing(claim, found):
+                self._closer.add(key)
+                asked += (host_id(key), claim.front_class, found[0])
         self._read_hosts(hosts)
         for chunk in chunks(asked, 3):
             statement = listed(_SQL["waiting_so"], len(chunk) // 3)
             self._waits.update(self._connection.execute(statement, chunk))
+
+    def _changes_nothing(self, claim: Claim, found: _Known) -> bool:
+        news = claim.modified is not None and self._settings.revisits
+        return not news and is_no_better(claim, found[1])
 
     def _read_hosts(self, hosts: set[int]) -> None:
         for chunk in chunks(sorted(hosts)):
@@ -118,15 +132,15 @@ class Claiming:
                 host = _Host(bool(seed), bool(met), waits, token, bool(blocked), bool(crowded), front_class)
                 self._hosts[hid] = host
 
-    def _one(self, claim: Claim, number: int | None) -> Claimed:
+    def _one(self, claim: Claim, known: _Known | None) -> Claimed:
         if claim.seed_host and not (host := self._host(claim)).seed:
             host.seed = True
             self._book.host(host_id(claim.address.key)).seed = 1
-        if number is not None:
-            if claim.refusal is None:
-                self._repeat(claim, number)
-            return Claimed.KNOWN
         key = claim.address.key
+        if known is not None:
+            if key in self._closer and claim.refusal is None:
+                self._repeat(claim, known[0])
+            return Claimed.KNOWN
         if key in self._fresh:
             self._better_fresh(key, claim)
             return Claimed.KNOWN
@@ -228,6 +242,7 @@ class Claiming:
     def _repeat(self, claim: Claim, number: int) -> None:
         depth = self._waits.get(CLASSES * number + claim.front_class)
         if depth is not None and depth <= claim.depth:
+            self._ways.setdefault(claim.address.key, CLASSES * depth + claim.front_class)
             return
         hid = host_id(claim.address.key)
         place = self._urls.waiting(hid, number)
@@ -238,6 +253,7 @@ class Claiming:
         if better is None or self._is_leased(place, claim):
             return
         self._urls.replace(place, better)
+        self._ways[claim.address.key] = way_of(better)
         if place.due_at is None:
             delta = self._book.host(hid)
             delta.best_class = min(delta.best_class, better.front_class)
@@ -259,6 +275,7 @@ class Claiming:
         if claim.lifts is reason:
             row = old
         self._urls.enqueue(row)
+        self._ways[claim.address.key] = way_of(row)
         self._joins(claim, host, row)
         self._refusals_of(old.hid, reason).kept -= 1
         self._book.move(UrlState.SKIPPED, Event.READMIT)
@@ -298,14 +315,15 @@ class Claiming:
     # -- writing --------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        refused = [row for row, _ in self._refused.values()]
-        rows = [*self._fresh.values(), *refused]
-        if rows:
+        if self._fresh or self._refused:
             self._urls.give(URLS, self._last)
-            keys = [*self._fresh, *self._refused]
-            self._connection.executemany(_SQL["remember"], sorted(zip(keys, (row.id for row in rows), strict=True)))
+            fresh = sorted((key, row.id, way_of(row)) for key, row in self._fresh.items())
+            self._connection.executemany(_SQL["remember"], fresh)
+            refused = sorted((key, row.id) for key, (row, _) in self._refused.items())
+            self._connection.executemany(_SQL["remember_refused"], refused)
             self._urls.enqueue_new(sorted(self._fresh.values()))
             self._urls.end_all([(row, self._refusal(reason)) for row, reason in self._refused.values()])
+        self._connection.executemany(_SQL["better_way"], [(way, key) for key, way in sorted(self._ways.items())])
         self._connection.executemany(
             _SQL["write_refusals"], [(*key, n.kept, n.beyond) for key, n in self._refusals.items()]
         )

@@ -1,10 +1,18 @@
 -- name: known
--- Which of these keys were claimed before, and their numbers.
-SELECT fp, id FROM seen WHERE fp IN (?*);
+-- Which of these keys were claimed before: their numbers, and the best ways in which they were.
+SELECT fp, id, way FROM seen WHERE fp IN (?*);
 
 -- name: remember
 -- Keys that are claimed now, for ever.
+INSERT INTO seen (fp, id, way) VALUES (?, ?, ?);
+
+-- name: remember_refused
+-- Keys whose claims are refused: their repeats are looked at.
 INSERT INTO seen (fp, id) VALUES (?, ?);
+
+-- name: better_way
+-- A key was claimed in a better way.
+UPDATE seen SET way = ? WHERE fp = ?;
 
 -- name: hosts
 -- What claims must know of their hosts. The class is that of the best URL in the queue.
@@ -18,8 +26,8 @@ FROM host WHERE hid IN (?*);
 INSERT INTO host (hid, name) VALUES (?, ?);
 
 -- name: waiting_so
--- Which of these URLs wait in this class, as ten times their number and the class, and at which depth: all that most
--- repeated claims ask.
+-- Which of these URLs wait in this class, as ten times their number and the class, and at which depth: of those whose
+-- key does not say that a claim is no better.
 WITH asked (hid, class, id) AS (VALUES (?*3))
 SELECT 10 * q.id + q.class, q.depth FROM asked CROSS JOIN queue q
 ON q.hid = asked.hid AND q.class = asked.class AND q.id = asked.id;

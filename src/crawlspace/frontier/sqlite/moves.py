@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from crawlspace.frontier.rows import Ending, Waiting
 from crawlspace.frontier.sql import chunks, listed, statements
 from crawlspace.frontier.sqlite.urls import Urls
+from crawlspace.states import UrlState
 
 _SQL = statements(__package__, "moves.sql")
 
@@ -82,6 +83,7 @@ class Moves:
         self._connection.executemany(_SQL["leave"], sorted(self._gone))
         # In the order of their table, and many at once: that halves what they cost.
         self._urls.end_all(sorted(self._ends, key=_number))
+        self._urls.forget_ways(row for row, end in self._ends if end.state == UrlState.SKIPPED)
         self._urls.enqueue_all(self._queued)
         self._urls.delay_all(self._delayed)
         self._connection.executemany(_SQL["first"], sorted(self._first.items()))

@@ -112,6 +112,7 @@ class Reviewing:
         self._gone(place)
         state = self._book.move(UrlState.QUEUED, Event.REFUSE)
         self._urls.end(place.row, Ending(int(state), self._now, reason=reason.value))
+        self._urls.forget_ways([place.row])
         self._refused(place.row.hid, reason.value, 1)
         return True
 
@@ -119,6 +120,7 @@ class Reviewing:
         if place.row.front_class == front_class:
             return False
         self._urls.replace(place, place.row._replace(front_class=front_class))
+        self._urls.forget_ways([place.row])
         return True
 
     def _gone(self, place: Place) -> None:
@@ -144,6 +146,7 @@ class Reviewing:
         if row is None or before is None:
             return False
         self._urls.enqueue(row._replace(front_class=front_class))
+        self._urls.forget_ways([row])
         host.waiting += 1
         delta = self._book.host(known.hid)
         delta.join(front_class)

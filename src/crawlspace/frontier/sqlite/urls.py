@@ -6,12 +6,13 @@ Everything here runs inside a transaction that its caller began; counters are it
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from crawlspace.frontier.bounds import NO_TOKEN
-from crawlspace.frontier.rows import Ending, Waiting, is_link, is_page, outcome, page_outcome
+from crawlspace.frontier.rows import Ending, Waiting, is_link, is_page, key_of, outcome, page_outcome
 from crawlspace.frontier.sql import statements
 from crawlspace.states import UrlState
 
@@ -106,6 +107,10 @@ class Urls:
         if len(pages) < len(ended):
             others = [outcome(row, ending) for row, ending in ended if not is_page(row, ending)]
             self._connection.executemany(_SQL["end"], others)
+
+    def forget_ways(self, rows: Iterable[Waiting]) -> None:
+        """These URLs are refused or wait in another class: in which ways they were claimed says nothing any more."""
+        self._connection.executemany(_SQL["forget_way"], [(key_of(row),) for row in rows])
 
     def reopen(self, number: int, state: UrlState) -> Waiting | None:
         """Undo an outcome in this state: the row to queue again, with no tries used; None when there is none."""

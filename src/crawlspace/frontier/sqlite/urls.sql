@@ -64,6 +64,10 @@ INSERT INTO outcome (
   elapsed_ms, segment, offset, length, digest, mime, size, etag, last_modified
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: forget_way
+-- The next claim of a key is to look at its URL, whatever the claims before it were.
+UPDATE seen SET way = NULL WHERE fp = ?;
+
 -- name: reopen
 -- An outcome is undone: the columns of a waiting URL with all its tries. The lease that settled it may be alive still.
 DELETE FROM outcome WHERE id = ? AND state = ? RETURNING
