@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -112,7 +113,9 @@ def test_what_lies_in_the_archive_of_another_is_counted_and_can_be_named(fleet: 
     together = exported(fleet.first, "--what", "pages", "--also", fleet.second)
     assert {row["url"]: row["text"] for row in together} == every
     ran = run("export", fleet.first, "--what", "pages", "-o", fleet.first / "part.jsonl", "--force")
+    place = str(fleet.second.resolve())
     assert "captures lie in the archives of other workers and are left out: " in ran.output
+    assert f"of worker 2 at {gethostname()}:{place}" in ran.output
     assert "--also DIR" in ran.output
     ran = run("export", fleet.first, "-o", fleet.first / "x.warc.gz", "--force", "--json")
     told = json.loads(ran.stdout)
@@ -178,6 +181,13 @@ def test_each_directory_parses_its_own_captures_and_together_they_are_all(fleet:
     query = "SELECT source, target FROM links ORDER BY ALL"
     assert asked(fleet.first, query, "--also", fleet.second) == asked(fleet.alone, query)
     assert 0 < len(asked(fleet.first, query)) < len(asked(fleet.alone, query))
+    ran = run("sql", fleet.first, query)
+    assert (
+        f"records of other workers are not read: worker 2 at {gethostname()}:{fleet.second.resolve()}; " in ran.stderr
+    )
+    ran = run("export", fleet.first, "--what", "records", "-o", fleet.first / "records.jsonl")
+    assert "records of other workers are not read: worker 2" in ran.stderr
+    assert "not read" not in run("sql", fleet.first, query, "--also", fleet.second).stderr
     named = "--query", "broken-links"
     assert asked(fleet.second, *named, "--also", fleet.first) == asked(fleet.alone, *named)
     records = [
@@ -201,6 +211,13 @@ def test_of_two_directories_with_one_capture_the_newer_parser_counts(fleet: Flee
     for one, other in ((fleet.first, fleet.second), (fleet.second, fleet.first)):
         [row] = asked(one, query, "--also", other)
         assert (row["version"], row["n"]) == ("2", row["pages"])
+
+
+def test_other_rules_are_refused(fleet: Fleet) -> None:
+    for arguments in (["rekey", fleet.first], ["rekey", fleet.first, "--apply"]):
+        ran = run(*arguments)
+        assert isinstance(ran.exception, UsageError)
+        assert "can be re-keyed" in str(ran.exception)
 
 
 def test_a_server_that_is_away_is_told(fleet: Fleet, tmp_path: Path, places: Callable[..., Place]) -> None:

@@ -56,7 +56,8 @@ def export(
     with open_snapshot(directory, settings) as snapshot:
         exporting = _Exporting(Sources(directory, settings, Exported(), snapshot.owner), wanted, maker)
         if wanted.what is What.RECORDS:
-            exporting.write_records(record_rows(directory, settings, wanted, snapshot.reach()), Target(target, force))
+            rows = record_rows(directory, settings, wanted, snapshot.reach(), exporting.done)
+            exporting.write_records(rows, Target(target, force))
             return exporting.done
         stories = snapshot.stories(wanted.telling, wanted.host)
         with _chosen(stories, wanted, directory, settings) as chosen:

@@ -174,7 +174,7 @@ async def outlook(directory: CrawlDirectory, settings: Settings, clock: Clock) -
 
     Changes nothing, also while the crawl runs. Raises `CrawlDirError` when a re-keying is under way.
     """
-    directory.require()
+    _require_own(directory)
     notes = await _notes(directory, settings, clock)
     target = _Target.of(settings, notes)
     if decoded(notes.get(UNFINISHED)) is not None:
@@ -190,6 +190,15 @@ async def outlook(directory: CrawlDirectory, settings: Settings, clock: Clock) -
         parts = may_part(old, target.policy.text) and has_followed(survey.store)
         parting = _look_at_pages(survey, target, _archive(directory, settings, clock)) if parts else None
     return Outlook(difference(old, target.policy.text), forecast, parting)
+
+
+def _require_own(directory: CrawlDirectory) -> None:
+    directory.require()
+    if directory.shared.exists():
+        raise CrawlDirError(
+            f"the frontier of {directory.path} is shared, and only one that lies in its directory can be re-keyed",
+            hint="begin a new crawl under the other rules: crawlspace export DIR -o seeds.txt lists its URLs",
+        )
 
 
 async def _notes(directory: CrawlDirectory, settings: Settings, clock: Clock) -> Mapping[str, str]:
@@ -230,7 +239,7 @@ async def apply(
     Raises `CrawlDirError` when a re-keying to other rules is under way, or somebody has the directory. Killed at any
     moment, the same call goes on and ends as if nothing had happened.
     """
-    directory.require()
+    _require_own(directory)
     with directory.locked():
         notes = await _made_ready(directory, settings, clock)
         target = _Target.of(settings, notes)

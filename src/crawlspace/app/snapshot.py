@@ -25,6 +25,9 @@ from crawlspace.settings import Settings, load
 from crawlspace.states import UrlState
 from crawlspace.types import Pointer, Story
 
+TOLD = 10
+"""Workers that are named."""
+
 
 class Snapshot(Protocol):
     """A store at one moment."""
@@ -41,8 +44,12 @@ class Snapshot(Protocol):
         """How far settled captures reach into each of the archive's files."""
         ...
 
-    def owner(self, file: str) -> int | None:
-        """The number of the other worker who made an archive file; None for one of the asking directory."""
+    def owner(self, file: str) -> str | None:
+        """The other worker who made an archive file, in words; None for one of the asking directory."""
+        ...
+
+    def others(self) -> list[str]:
+        """The workers who have archive files and are not of the asking directory, in words."""
         ...
 
 
@@ -88,15 +95,15 @@ def reading_disk(directory: CrawlDirectory, settings: Settings) -> ReadDisk:
 class Whereabouts:
     """Tells captures that are damaged from those that lie elsewhere."""
 
-    def __init__(self, directory: CrawlDirectory, disk: ReadDisk, owner: Callable[[str], int | None]) -> None:
+    def __init__(self, directory: CrawlDirectory, disk: ReadDisk, owner: Callable[[str], str | None]) -> None:
         self._directory = directory.archive
         self._disk = disk
         self._ask = owner
         self._joins: Joins | None = None
-        self._last: tuple[str, int | None] = ("", None)
+        self._last: tuple[str, str | None] = ("", None)
         self._is_local = bool(getattr(disk, "grows", True))
 
-    def owner(self, pointer: Pointer) -> int | None:
+    def owner(self, pointer: Pointer) -> str | None:
         """The other worker in whose archive this capture lies; None when it is here, or should be."""
         name, found = self._last
         if name != pointer.file:
@@ -104,11 +111,11 @@ class Whereabouts:
             self._last = (pointer.file, found)
         return found
 
-    def owner_at_once(self, pointer: Pointer) -> int | None:
+    def owner_at_once(self, pointer: Pointer) -> str | None:
         """The same before it is read; None also where to ask would cost as much as reading does."""
         return self.owner(pointer) if self._is_local else None
 
-    def _owner(self, pointer: Pointer) -> int | None:
+    def _owner(self, pointer: Pointer) -> str | None:
         try:
             self._disk.size(self._directory / pointer.file)
         except FileNotFoundError:
@@ -126,14 +133,14 @@ class Whereabouts:
         return self._joins.where(pointer) != pointer
 
 
-class Elsewhere(Counter[int]):
-    """How many captures were left out since they lie in the archives of other workers, by their numbers."""
+class Elsewhere(Counter[str]):
+    """How many captures were left out since they lie in the archives of other workers, by these in words."""
 
     def told(self) -> str:
         """In words; empty when there are none."""
         if not self:
             return ""
-        workers = ", ".join(f"{n} of worker {worker}" for worker, n in sorted(self.items()))
+        workers = ", ".join(f"{n} of {worker}" for worker, n in sorted(self.items()))
         return f"{self.total()} captures lie in the archives of other workers and are left out: {workers}"
 
 
@@ -141,3 +148,13 @@ def reach_of(directory: CrawlDirectory, settings: Settings) -> Mapping[str, int]
     """How far settled captures reach into the files of the archives that are read here."""
     with open_snapshot(directory, settings) as snapshot:
         return snapshot.reach()
+
+
+def others_in_words(directory: CrawlDirectory, settings: Settings) -> str:
+    """Whose records are not read here, and what can be done about it; empty where there is nobody else."""
+    if not directory.shared.exists():
+        return ""
+    with open_snapshot(directory, settings) as snapshot:
+        others = snapshot.others()
+    told = ", ".join(others[:TOLD]) + (f" and {len(others) - TOLD} more" if len(others) > TOLD else "")
+    return f"records of other workers are not read: {told}; name their directories: --also DIR" if others else ""

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import records_at, rules_of
-from crawlspace.app.snapshot import open_snapshot
+from crawlspace.app.snapshot import open_snapshot, others_in_words
 from crawlspace.errors import UsageError
 from crawlspace.records import Rules
 from crawlspace.records.columns import arrow
@@ -97,7 +97,7 @@ def ask(
         caution = ""
         if names & set(TABLES):
             add_records(connection, places, rules, reach)
-            caution = _caution(connection, names)
+            caution = "; ".join(filter(None, (_caution(connection, names), others_in_words(directory, settings))))
         lock(connection)
         found = connection.execute(asked.query, dict(asked.parameters) or None)
         columns = tuple(each[0] for each in found.description)

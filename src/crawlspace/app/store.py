@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
+from socket import gethostname
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -96,6 +97,7 @@ async def open_store(
         return Opened(await SqliteFrontier.open(directory.database, settings, clock))
     kept = _kept(directory, address)
     store = await _postgres().open(_place(address or kept.address), settings, clock, worker=kept.worker)
+    await _tell_place(store, directory)
     return Opened(store, store.worker, shared=True)
 
 
@@ -106,7 +108,15 @@ async def open_member(directory: CrawlDirectory, settings: FrontierSettings, clo
         return Opened(await SqliteFrontier.open_beside(path, settings, clock, worker=number), number)
     kept = _kept(directory, None)
     store = await _postgres().open(_place(kept.address), settings, clock, worker=f"{kept.worker}.{number}")
+    await _tell_place(store, directory)
     return Opened(store, store.worker, shared=True)
+
+
+async def _tell_place(store: PostgresFrontier, directory: CrawlDirectory) -> None:
+    """Write down where this worker's archive lies, for people who look for it from elsewhere."""
+    fact, place = f"place of worker {store.worker}", f"{gethostname()}:{directory.path.resolve()}"
+    if (await store.notes()).get(fact) != place:
+        await store.note({fact: place})
 
 
 def note_members(directory: CrawlDirectory, members: int) -> None:

@@ -123,3 +123,5 @@ def _tell(done: Exported, wanted: Wanted, target: str, *, json_lines: bool) -> N
         click.echo(f"dropped {n}: {printable(reason)}", err=True)
     tell_damages(done.damages, done.damaged + done.failed)
     tell_elsewhere(done.elsewhere)
+    if done.caution:
+        click.echo(printable(done.caution), err=True)

@@ -113,7 +113,7 @@ def tell_warnings(event: events.Event) -> None:
 def tell_elsewhere(elsewhere: Elsewhere) -> None:
     """Tell people what was left out since it lies with other workers, and how it can be had."""
     if elsewhere:
-        click.echo(elsewhere.told(), err=True)
+        click.echo(printable(elsewhere.told()), err=True)
         click.echo("name the directories of those workers: --also DIR", err=True)
 
 

@@ -147,7 +147,7 @@ def _tell(done: Reparsed, *, json_lines: bool) -> None:
     for reason, count in done.dropped.most_common(REASONS_TOLD):
         click.echo(f"{count} records were dropped by the pipeline: {printable(reason)}")
     if done.elsewhere:
-        click.echo(done.elsewhere.told(), err=True)
+        click.echo(printable(done.elsewhere.told()), err=True)
         click.echo("parse them again in the directories of those workers", err=True)
     for damage in done.damages:
         click.echo(printable(damage), err=True)

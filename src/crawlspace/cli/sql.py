@@ -69,7 +69,7 @@ def command(
     reach = reach_of(place, settings)
     with ask(place, settings, asked, reach, memory) as answer:
         if answer.caution:
-            click.echo(answer.caution, err=True)
+            click.echo(printable(answer.caution), err=True)
         if target is not None:
             _write(answer, target, force=force)
         elif json_lines:

@@ -62,8 +62,8 @@ class Pages(Protocol):
         """Where redirects lead to."""
         ...
 
-    def owner(self, file: str) -> int | None:
-        """The number of the other worker who made an archive file; None for one of the asking directory."""
+    def owner(self, file: str) -> str | None:
+        """The other worker who made an archive file, in words; None for one of the asking directory."""
         ...
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.exporting.rows import COLUMNS
-from crawlspace.app.exporting.wanted import Wanted, What
+from crawlspace.app.exporting.wanted import Exported, Wanted, What
 from crawlspace.app.sql import Question, ask, plain
 from crawlspace.exports.columns import Cell, Kind
 from crawlspace.exports.tables import Row
@@ -21,7 +21,7 @@ _QUERY = f"SELECT {_NAMES} FROM records WHERE $parser IS NULL OR parser = $parse
 
 
 def record_rows(
-    directory: CrawlDirectory, settings: Settings, wanted: Wanted, reach: Mapping[str, int]
+    directory: CrawlDirectory, settings: Settings, wanted: Wanted, reach: Mapping[str, int], done: Exported
 ) -> Iterator[Row]:
     """The records that are wanted; raises `UsageError` when the extra `records` is missing.
 
@@ -30,6 +30,7 @@ def record_rows(
     identity = Identity(policy_from(settings.identity))
     kinds = [column.kind for column in COLUMNS[What.RECORDS]]
     with ask(directory, settings, Question(_QUERY, {"parser": wanted.parser}), reach) as answer:
+        done.caution = answer.caution
         for row in answer.rows:
             if wanted.host is None or getattr(identity.identify(row[0]), "host", None) == wanted.host:
                 yield [_cell(kind, value) for kind, value in zip(kinds, row, strict=True)]

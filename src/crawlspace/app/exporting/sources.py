@@ -45,7 +45,7 @@ class Sources:
         directory: CrawlDirectory,
         settings: Settings,
         done: Exported,
-        owner: Callable[[str], int | None] = lambda _: None,
+        owner: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         """`owner` says which other worker made a file of the archive."""
         largest = settings.archive.max_record

@@ -131,6 +131,8 @@ class Exported:
     damaged: int = 0
     elsewhere: Elsewhere = field(default_factory=Elsewhere)
     """Captures in the archives of other workers, which were left out."""
+    caution: str = ""
+    """Why there may be less than it seems."""
     dropped: Counter[str] = field(default_factory=Counter)
     """What the pipeline dropped, by reason."""
     failed: int = 0

@@ -49,5 +49,5 @@ class _Pages:
     def targets(self) -> Iterator[str]:
         return (target for (target,) in self._look.stream(_SQL["targets"]))
 
-    def owner(self, file: str) -> int | None:
+    def owner(self, file: str) -> str | None:
         return self._look.owner(file, self._workers)

@@ -54,8 +54,12 @@ class Snapshot:
         """How far settled captures reach into each file of these workers' archives."""
         return dict(self._look.rows(_SQL["reach"], names=self._workers))
 
-    def owner(self, file: str) -> int | None:
-        """The number of the worker who made an archive file, if it is none of these."""
+    def others(self) -> list[str]:
+        """The workers who have archive files and are none of these, in words."""
+        return self._look.others(self._workers)
+
+    def owner(self, file: str) -> str | None:
+        """The worker who made an archive file, in words, if it is none of these."""
         return self._look.owner(file, self._workers)
 
     def _hids(self, host: str) -> list[int]:

@@ -50,10 +50,14 @@ class Look:
         self.all = list(range(self.shards.number))
         """All shards, for tables whose rows are looked up by a URL's number alone."""
 
-    def owner(self, file: str, workers: Sequence[str]) -> int | None:
-        """The number of the worker who made an archive file, if it is none of these."""
+    def owner(self, file: str, workers: Sequence[str]) -> str | None:
+        """The worker who made an archive file, in words, if it is none of these."""
         found = self.rows(_SQL["owner"], name=file, names=list(workers))
-        return found[0][0] if found else None
+        return _in_words(*found[0]) if found else None
+
+    def others(self, workers: Sequence[str]) -> list[str]:
+        """The workers who have archive files and are none of these, in words."""
+        return [_in_words(*row) for row in self.rows(_SQL["others"], names=list(workers))]
 
     def rows(self, query: bytes, **parameters: Any) -> list[Row]:
         """The rows of a statement that has few."""
@@ -64,3 +68,7 @@ class Look:
         with self._connection.cursor(f"look_{next(self._names)}", binary=True) as cursor:
             cursor.itersize = AT_ONCE
             yield from cursor.execute(query, parameters)
+
+
+def _in_words(number: int, place: str | None) -> str:
+    return f"worker {number}" if place is None else f"worker {number} at {place}"

@@ -14,6 +14,13 @@ SELECT
 SELECT value::integer FROM meta WHERE key = 'shards';
 
 -- name: owner
--- Who made an archive file, if it was none of these workers.
-SELECT w.id FROM segment s JOIN worker w ON w.id = s.worker
+-- Who made an archive file, if it was none of these workers, and where his directory is.
+SELECT w.id, (SELECT m.value FROM meta m WHERE m.key = 'place of worker ' || w.id)
+FROM segment s JOIN worker w ON w.id = s.worker
 WHERE s.name = %(name)s::text AND w.name <> ALL (%(names)s::text[]);
+
+-- name: others
+-- The workers that have archive files and are none of these, and where their directories are.
+SELECT w.id, (SELECT m.value FROM meta m WHERE m.key = 'place of worker ' || w.id)
+FROM worker w
+WHERE w.name <> ALL (%(names)s::text[]) AND EXISTS (SELECT 1 FROM segment s WHERE s.worker = w.id) ORDER BY w.id;

@@ -53,7 +53,7 @@ class _Pages:
     def targets(self) -> Iterator[str]:
         return (target for (target,) in self._store.execute(_SQL["targets"]))
 
-    def owner(self, file: str) -> int | None:  # noqa: ARG002 -- there is no other directory
+    def owner(self, file: str) -> str | None:  # noqa: ARG002 -- there is no other directory
         return None
 
     def _copies(self, name: str, parameters: dict[str, Any]) -> Iterator[Copy]:

@@ -66,9 +66,13 @@ class Snapshot:
         """How far settled captures reach into each of the archive's files."""
         return dict(self._connection.execute(_SQL["reach"]).fetchall())
 
-    def owner(self, file: str) -> int | None:  # noqa: ARG002 -- for every one it is the same
+    def owner(self, file: str) -> str | None:  # noqa: ARG002 -- for every one it is the same
         """None: all archive files are those of this crawl's one directory."""
         return None
+
+    def others(self) -> list[str]:
+        """Nobody."""
+        return []
 
     def _hid(self, host: str) -> int:
         found = self._connection.execute(_SQL["host"], (host,)).fetchone()
