@@ -26,10 +26,10 @@ _BLANK: Final = b"\x00"
 _PIECE: Final = re.compile(r"[^\W_]+")
 
 
-def novelty(text: str, url: str) -> int:
-    """64 bits of a text, made by `page_text` or `plain_text`, without what the page's address says."""
+def novelty(text: str | bytes, url: str) -> int:
+    """64 bits of a text, made by `content.text`, without what the page's address says."""
     # Letters beyond ASCII keep their case, as they do in the pieces: folding bytes takes a tenth of the time.
-    plain = text.encode("utf-8", "replace").lower()
+    plain = (text if isinstance(text, bytes) else text.encode("utf-8", "replace")).lower()
     for piece in _pieces(url):
         plain = plain.replace(piece, _BLANK)
     return int.from_bytes(blake2b(plain, digest_size=8).digest(), "big")
@@ -39,14 +39,19 @@ def _pieces(url: str) -> list[bytes]:
     """What path and query say, longest first, so that none is cut by a shorter one."""
     place = url.partition("://")[2].partition("/")[2]
     found = {piece for piece in _PIECE.findall(unquote(place)) if len(piece) >= LEAST_PIECE}
-    chosen = sorted(found, key=lambda piece: (-len(piece), piece))[:PIECES]
-    spelled = {spelling for piece in chosen for spelling in (piece, *_neighbours(piece))}
-    longest_first = sorted(spelled, key=lambda piece: (-len(piece), piece))
-    return [piece.encode("utf-8", "replace").lower() for piece in longest_first]
+    chosen = sorted(found, key=_longest_first)[:PIECES]
+    if beside := [number for piece in chosen if piece.isdigit() for number in _neighbours(piece)]:
+        chosen = sorted({*chosen, *beside}, key=_longest_first)
+    return [piece.encode("utf-8", "replace").lower() for piece in chosen]
+
+
+def _longest_first(piece: str) -> tuple[int, str]:
+    return -len(piece), piece
 
 
 def _neighbours(piece: str) -> list[str]:
-    if not (piece.isascii() and piece.isdigit() and len(piece) <= LONGEST_NUMBER):
+    """The numbers before and behind one, as wide as it is."""
+    if not (piece.isascii() and len(piece) <= LONGEST_NUMBER):
         return []
     beside = (str(int(piece) + step).zfill(len(piece)) for step in (-1, 1))
     return [number for number in beside if len(number) >= LEAST_PIECE and number[0] != "-"]

@@ -25,7 +25,7 @@ LEAST_TEXT: Final = 256
 
 _UNSEEN: Final = ["script", "style", "template"]
 _AROUND: Final = ["title", "header", "footer", "nav", "aside", "form"]
-_HARD_SPACE: Final = "\u00a0".encode()
+_HARD_SPACE: Final = "\u00a0"
 
 
 def page_text(tree: LexborHTMLParser) -> str:
@@ -33,8 +33,13 @@ def page_text(tree: LexborHTMLParser) -> str:
 
     Scripts, styles and templates are taken out of the tree: who reads those, reads them before.
     """
+    return page_utf8(tree).decode()
+
+
+def page_utf8(tree: LexborHTMLParser) -> bytes:
+    """`page_text` in UTF-8, in which all that is made of it is made quicker."""
     tree.strip_tags(_UNSEEN, recursive=True)
-    return plain_text(tree.text(separator=" "))
+    return plain_utf8(tree.text(separator=" "))
 
 
 def main_text(tree: LexborHTMLParser) -> str:
@@ -48,14 +53,19 @@ def main_text(tree: LexborHTMLParser) -> str:
 
 def plain_text(text: str) -> str:
     """A document that is text already: white space folded, volatile parts masked."""
+    return plain_utf8(text).decode()
+
+
+def plain_utf8(text: str) -> bytes:
+    """`plain_text` in UTF-8."""
     # Folding bytes takes two thirds of the time of folding text.
-    words = text.encode("utf-8", "replace").replace(_HARD_SPACE, b" ").split()
-    return mask(b" ".join(words)).decode()
+    words = text.replace(_HARD_SPACE, " ").encode("utf-8", "replace").split()
+    return mask(b" ".join(words))
 
 
-def text_digest(text: str) -> bytes:
-    """SHA-256 (FIPS 180-4) of a text made by `page_text` or `plain_text`: 32 bytes."""
-    return sha256(text.encode("utf-8", "replace")).digest()
+def text_digest(text: str | bytes) -> bytes:
+    """SHA-256 (FIPS 180-4) of a text made by the functions above: 32 bytes."""
+    return sha256(text if isinstance(text, bytes) else text.encode("utf-8", "replace")).digest()
 
 
 def follow_digest(text: bytes, links: Iterable[str]) -> bytes:

@@ -143,5 +143,10 @@ def mask(text: bytes) -> bytes:
 
 def mask_links(links: Iterable[str]) -> list[str]:
     """The distinct links, sorted, with their volatile parts replaced by the names of their rules in braces."""
-    plain = "\n".join(sorted(set(links))).encode("utf-8", "replace")
-    return sorted(set(_LINKS.apply(plain).decode().split("\n")))
+    distinct = sorted(set(links))
+    text = "\n".join(distinct)
+    plain = text.encode("utf-8", "replace")
+    masked = _LINKS.apply(plain)
+    if masked is plain and text.isascii():
+        return distinct
+    return sorted(set(masked.decode().split("\n")))

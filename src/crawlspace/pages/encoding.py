@@ -112,6 +112,7 @@ _NOT_ASCII: Final = frozenset({"utf-16be", "utf-16le", "iso-2022-jp", "replaceme
 """Encodings in which bytes below 128 may mean something else than ASCII."""
 
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+_MARK_STARTS: Final = frozenset(mark[:1] for mark, _ in _MARKS)
 _BLANKS: Final = "\t\n\f\r "
 
 _ATTRIBUTE: Final = re.compile(
@@ -119,6 +120,10 @@ _ATTRIBUTE: Final = re.compile(
     rb"(?:[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|([^\t\n\f\r >\"'][^\t\n\f\r >]*)?))?"
 )
 _TAG: Final = re.compile(rb"</?([A-Za-z][^\t\n\f\r >]*)")
+_PLAIN: Final = re.compile(
+    rb"(?:[^<]++|<(?:/?[A-Za-ln-z][A-Za-z0-9]*+(?:[\t\n\f\r ]++[A-Za-z:-]++=\"[^\"<>]*+\")*+[\t\n\f\r ]*+/?|[!?](?!--)[^>]*+)>)*+"
+)
+"""Text and tags, plainly spelled, that are no `meta`: what stands before it is passed over in one go."""
 _IN_CONTENT: Final = re.compile(
     r"charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|([^\"'\t\n\f\r ;]+))", re.I
 )
@@ -142,6 +147,8 @@ def sniff(body: bytes, headers: Headers) -> str:
 
 def marked(body: bytes) -> str | None:
     """The encoding whose byte order mark a body begins with."""
+    if body[:1] not in _MARK_STARTS:
+        return None
     return next((name for mark, name in _MARKS if body.startswith(mark)), None)
 
 
@@ -174,7 +181,7 @@ def incremental(encoding: str) -> Callable[[bytes, bool], str]:
 def as_utf8(body: bytes, encoding: str) -> bytes:
     """`body` in UTF-8, for readers that know nothing else. Bytes that are no UTF-8 stay where it is UTF-8 already."""
     if encoding == "utf-8":
-        return _without_mark(body, encoding)
+        return body.removeprefix(codecs.BOM_UTF8)
     if encoding not in _NOT_ASCII and body.isascii():
         return body
     return decode(body, encoding).encode("utf-8", "replace")
@@ -203,8 +210,10 @@ def _undefined(byte: int) -> str:
 
 
 def _in_meta(head: bytes) -> str | None:
+    if b"charset" not in head.lower():
+        return None
     position = 0
-    while (position := head.find(b"<", position)) >= 0:
+    while (position := head.find(b"<", _behind_plain(head, position))) >= 0:
         if head.startswith(b"<!--", position):
             end = head.find(b"-->", position + 2)
             if end < 0:
@@ -223,8 +232,13 @@ def _in_meta(head: bytes) -> str | None:
     return None
 
 
+def _behind_plain(head: bytes, position: int) -> int:
+    plain = _PLAIN.match(head, position)
+    return plain.end() if plain else position
+
+
 def _late(head: bytes) -> str | None:
-    return _in_meta(head) if len(head) > PRESCAN and b"charset" in head.lower() else None
+    return _in_meta(head) if len(head) > PRESCAN else None
 
 
 def _attributes(head: bytes, position: int) -> tuple[int, dict[str, str]]:

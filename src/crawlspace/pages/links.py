@@ -16,7 +16,7 @@ from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborAttributes, LexborHTMLParser, LexborNode
 
 from crawlspace.exchange import Headers
 from crawlspace.pages import forms, requisites, styles
@@ -47,7 +47,8 @@ CONTEXT_ROOM: Final = 1 << 20
 NOFRAMES: Final = 10
 """Elements for browsers without frames that are looked into."""
 
-_SELECTOR: Final = "base[href],a[href],area[href],frame[src],iframe[src],link[href],meta,title,html[lang],noframes"
+_SELECTOR: Final = "[href],[src],[content],noframes"
+"""What is looked at: each alternative costs every element of the page a look, so there are few, and tags sort them."""
 _HTTP: Final = ("http:", "https:")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _ADDRESS_LIKE: Final = ("http://", "https://", "/", "./", "../", "?")
@@ -163,6 +164,7 @@ def read_page(
         if tree is None:
             tree = parse(as_utf8(body, charset))
         reading.cut = tree.cut
+        reading.start(tree.document)
         reading.read(tree.document.css(f"{_SELECTOR},{requisites.SELECTOR}" if limits.requisites else _SELECTOR))
         if isinstance(reading, _FullReading):
             reading.read_more(tree.document)
@@ -214,20 +216,40 @@ class _Reading:
             target = resolve(text, resolve(self.url))
             self.canonicals += [target.href] if target else []
 
+    def start(self, document: LexborHTMLParser) -> None:
+        """Take the language and the title."""
+        root = document.root
+        if root is not None:
+            self.language = (root.attrs.get("lang") or "").strip()[:TEXT_LIMIT] or self.language
+        head = document.head
+        node = None if head is None else head.css_first("title")
+        if node is None:
+            # Drawings have titles too.
+            titles = document.css("title")
+            node = next((each for each in titles if each.parent is None or each.parent.tag != "svg"), None)
+        self.title = "" if node is None else " ".join(node.text().split())[:TEXT_LIMIT]
+
     def read(self, nodes: Iterable[LexborNode]) -> None:
         """Take what the elements say, in the order of the page."""
         found, wants_requisites = self.found, self.limits.requisites
         for node in nodes:
             tag = node.tag or ""
             if tag == "a" or tag == "area":
-                # Most links of a long page are repeats, to its own parts or those of others: they end here, before
-                # all attributes are read.
-                value = node.attrs.get("href") or ""
+                # Most links of a long page are repeats, to its own parts or those of others: they end here.
+                own = node.attrs
+                value = own.get("href")
+                if value is None:
+                    if "href" not in own:
+                        continue
+                    value = ""
                 known = found.get(value[: value.index("#")] if "#" in value else value)
                 if known is None or known.nofollow:
-                    self._anchor(node.attributes)
+                    self._anchor(own, value)
             elif tag in _READERS:
-                _READERS[tag](self, node, node.attributes)
+                attributes = node.attributes
+                needed, take = _READERS[tag]
+                if not needed or needed in attributes:
+                    take(self, node, attributes)
             if wants_requisites:
                 self._requisites(tag, node.attributes)
 
@@ -255,8 +277,8 @@ class _Reading:
 
     # -- elements -------------------------------------------------------------------------------------------
 
-    def _anchor(self, attributes: Attributes) -> None:
-        text = _address(attributes["href"] or "")
+    def _anchor(self, attributes: LexborAttributes, value: str) -> None:
+        text = _address(value)
         if text is None:
             return
         known = self.found.get(text)
@@ -299,13 +321,6 @@ class _Reading:
             self.directives += [content][: DECLARATIONS - len(self.directives)]
         elif name in self.mining and len(self.mining[name]) < DECLARATIONS:
             self.mining[name].append(content[:TEXT_LIMIT])
-
-    def _of_title(self, node: LexborNode, _: Attributes) -> None:
-        if self.title is None and (node.parent is None or node.parent.tag != "svg"):
-            self.title = " ".join(node.text().split())[:TEXT_LIMIT]
-
-    def _of_html(self, _: LexborNode, attributes: Attributes) -> None:
-        self.language = (attributes["lang"] or "").strip()[:TEXT_LIMIT] or self.language
 
     def _of_noframes(self, node: LexborNode, _: Attributes) -> None:
         """What browsers without frames show; to the parser it is text."""
@@ -400,16 +415,15 @@ class _FullReading(_Reading):
         )
 
 
-_READERS: Final[Mapping[str, Callable[[_Reading, LexborNode, Attributes], None]]] = {
-    "base": _Reading._of_base,
-    "frame": _Reading._of_frame,
-    "iframe": _Reading._of_frame,
-    "link": _Reading._of_link,
-    "meta": _Reading._of_meta,
-    "title": _Reading._of_title,
-    "html": _Reading._of_html,
-    "noframes": _Reading._of_noframes,
+_READERS: Final[Mapping[str, tuple[str, Callable[[_Reading, LexborNode, Attributes], None]]]] = {
+    "base": ("href", _Reading._of_base),
+    "frame": ("src", _Reading._of_frame),
+    "iframe": ("src", _Reading._of_frame),
+    "link": ("href", _Reading._of_link),
+    "meta": ("content", _Reading._of_meta),
+    "noframes": ("", _Reading._of_noframes),
 }
+"""What is taken from elements, by tag, and the attribute without which there is nothing to take."""
 
 
 def _address(value: str) -> str | None:
@@ -428,6 +442,6 @@ def _relations(attributes: Attributes) -> frozenset[str]:
     return frozenset((attributes.get("rel") or "").lower().split())
 
 
-def _nofollow(attributes: Attributes) -> bool:
+def _nofollow(attributes: LexborAttributes) -> bool:
     rel = attributes.get("rel")
     return rel is not None and "nofollow" in rel.lower().split()

@@ -20,11 +20,11 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawlspace.pages.nesting import nesting
 
-TAGS_LIMIT: Final = 8_000
-"""A page with no more `<` than this may be nested as it likes: a tenth of a second."""
+TAGS_LIMIT: Final = 12_000
+"""A page with no more `<` than this may be nested as it likes: a quarter of a second."""
 ATTRIBUTES_LIMIT: Final = 65_536
 """Bytes of attributes that one tag may have: sixteen thousand names, half a second."""
-STEPS_LIMIT: Final = 32_000_000
+STEPS_LIMIT: Final = 72_000_000
 """Tags times the depth of their nesting: what `TAGS_LIMIT` costs at its worst."""
 READ_LIMIT: Final = 250_000
 """Tags of a page above which its nesting is not looked at: 15 MB of memory, a tenth of a second."""
@@ -57,12 +57,14 @@ _FROM_WITHIN: Final = [
 A value in quotes may go on to the end, since a value, unlike a name, costs nothing.
 """
 _FORMATTING: Final = re.compile(
-    rb"<(?=(?:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)[\t\n\f\r /])"
-    rb"([a-z]++(?:[\t\n\f\r /]++[^\t\n\f\r /<>\"'=]++"
-    rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\f\r \"'<>=]++))?)*+[\t\n\f\r /]*+>)?",
-    re.I,
+    rb"<(?=[bceifnstuBCEIFNSTU])(?=(?i:[bisu]|big|code|em|font|nobr|small|strike|strong|tt)[\t\n\f\r /])"
+    rb"([A-Za-z]++(?:[\t\n\f\r /]++[^\t\n\f\r /<>\"'=]++"
+    rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\f\r \"'<>=]++))?)*+[\t\n\f\r /]*+>)?"
 )
-"""Tags of formatting elements with attributes; of those that are not plainly spelled nothing is given."""
+"""Tags of formatting elements with attributes; of those that are not plainly spelled nothing is given.
+
+The first letter is looked at first, without regard to case by itself: most tags are done with it.
+"""
 _REST: Final = rb"(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+'|[\"'])*"
 _TAG: Final = re.compile(rb"<(/?[A-Za-z][^\t\n\f\r />]*+)(" + _REST + rb")>?")
 _IDLE: Final = re.compile(
@@ -84,13 +86,16 @@ class Tree(NamedTuple):
     """The page's encoding, where it is known already."""
 
 
-def parse(body: bytes, *, bounded: bool = True) -> Tree:
-    """The tree of a page in UTF-8. `bounded=False` is for who can bear a parser that does not end."""
+def parse(body: bytes, charset: str = "", *, bounded: bool = True) -> Tree:
+    """The tree of a page that was brought to UTF-8 from `charset`.
+
+    `bounded=False` is for who can bear a parser that does not end.
+    """
     if not bounded or not may_cost_too_much(body):
-        return Tree(LexborHTMLParser(body))
+        return Tree(LexborHTMLParser(body), False, charset)
     flattening = _Flattening()
     flat = _TAG.sub(flattening.tag, _IDLE.sub(b" ", body))
-    return Tree(LexborHTMLParser(flat), flattening.kept > KEPT_LIMIT)
+    return Tree(LexborHTMLParser(flat), flattening.kept > KEPT_LIMIT, charset)
 
 
 def may_cost_too_much(body: bytes) -> bool:

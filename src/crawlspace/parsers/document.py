@@ -209,8 +209,7 @@ class Document:
     def _parsed(self) -> Tree:
         if self._tree is None:
             charset = self.charset
-            tree = parse(as_utf8(self._result.body, charset), bounded=self._bounded)
-            self._tree = Tree(tree.document, tree.cut, charset)
+            self._tree = parse(as_utf8(self._result.body, charset), charset, bounded=self._bounded)
         return self._tree
 
     def __repr__(self) -> str:
