@@ -17,7 +17,7 @@ from crawlspace.content.shingles import shingles
 from crawlspace.content.significant import FieldName, SignificantSettings, kin, significant_fields
 from crawlspace.content.simhash import SimHashSettings, simhash
 from crawlspace.content.templates import sign_of
-from crawlspace.content.text import LEAST_TEXT, follow_digest, main_text, page_text, plain_text, text_digest
+from crawlspace.content.text import LEAST_TEXT, follow_digest, main_text, page_utf8, plain_utf8, text_digest
 from crawlspace.exchange import FetchResult
 from crawlspace.pages.encoding import as_utf8, decode, sniff
 from crawlspace.pages.links import Page, PageSettings, is_html, read_page
@@ -28,7 +28,7 @@ from crawlspace.types import Address, Fingerprints
 from crawlspace.urls.variants import is_view, names_view
 
 LARGE: Final = 256 << 10
-"""Characters of a text above which it is hashed on another thread."""
+"""Bytes of a text above which it is hashed on another thread."""
 SIGN_LIMIT: Final = 6_000
 """Characters of a text above which it has too many words to be an error page or an empty list."""
 LANGUAGE_LIMIT: Final = 20
@@ -89,17 +89,24 @@ class Content:
     def of(cls, result: FetchResult, settings: PageSettings) -> Content:
         """Read the answer."""
         body, headers = result.body, result.headers
-        tree = parse(as_utf8(body, sniff(body, headers))) if is_html(headers, body) else None
+        tree = None
+        if is_html(headers, body):
+            charset = sniff(body, headers)
+            tree = parse(as_utf8(body, charset), charset)
         return cls(result, read_page(body, result.url, headers, settings, tree=tree), tree)
 
     def text(self) -> str:
         """What a reader sees of it; empty for what is no text. Scripts and styles are gone from the tree then."""
+        return self.utf8().decode()
+
+    def utf8(self) -> bytes:
+        """The same in UTF-8."""
         if self.tree is not None:
-            return page_text(self.tree.document)
+            return page_utf8(self.tree.document)
         essence = content_type(self.result.headers).essence
         if essence in _NO_TEXTS or not essence.startswith(_TEXTS):
-            return ""
-        return plain_text(decode(self.result.body, self.read.charset))
+            return b""
+        return plain_utf8(decode(self.result.body, self.read.charset))
 
 
 class Fingerprinting(Struct, frozen=True):
@@ -115,7 +122,7 @@ class Fingerprinting(Struct, frozen=True):
         `links` are those of the page that are followed. Its tree is spent: what reads scripts, reads them before.
         """
         read = page.read
-        text = page.text() if self.settings.fingerprints else ""
+        text = page.utf8() if self.settings.fingerprints else b""
         if not text:
             return None
         partial = depth >= self.max_depth or read.nofollow or read.links_cut
@@ -124,26 +131,28 @@ class Fingerprinting(Struct, frozen=True):
         return await asyncio.to_thread(self._make, text, page, address, links, partial)
 
     def _make(
-        self, text: str, page: Content, address: Address, links: Sequence[Address], partial: bool
+        self, text: bytes, page: Content, address: Address, links: Sequence[Address], partial: bool
     ) -> Fingerprints:
         read = page.read
         digest = text_digest(text)
+        length = len(text) if text.isascii() else len(text.decode())
         language = (read.language or "").lower()[:LANGUAGE_LIMIT]
         near = None
         relatives = 0
         if self.settings.near:
-            fields = significant_fields(text, self.settings.fields, {"title": read.title} if read.title else None)
-            near, relatives = simhash(shingles(text)), kin(language, fields)
+            words = text.decode()
+            fields = significant_fields(words, self.settings.fields, {"title": read.title} if read.title else None)
+            near, relatives = simhash(shingles(words)), kin(language, fields)
         return Fingerprints(
             text=digest,
             follow=follow_digest(digest, [link.canonical for link in links]),
-            length=len(text),
+            length=length,
             novelty=novelty(text, address.canonical),
             simhash=near,
             kin=relatives,
             language=language,
             shape=shape_of(address.canonical),
-            sign=sign_of(read.title, text) if len(text) <= SIGN_LIMIT else None,
+            sign=sign_of(read.title, text.decode()) if length <= SIGN_LIMIT else None,
             partial=partial,
             main=_main(page, address, links),
         )

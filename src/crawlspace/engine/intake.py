@@ -128,10 +128,13 @@ class Intake:
     alarms: list[Alarm] = field(default_factory=list)
     """Hosts that began to look like traps and were not told yet."""
     _ranking: Ranking = field(init=False)
+    _ranks: bool = field(init=False)
+    """Whether people have a word on the order."""
     _traps: TrapWatch = field(default_factory=TrapWatch)
 
     def __post_init__(self) -> None:
         self._ranking = Ranking.of(self.priority, self.score)
+        self._ranks = bool(self.priority.rules) or self.score is not None
 
     async def widen(self, ledger: Ledger, *seeds: Address) -> None:
         """Draw the scope around these too, and what others drew meanwhile; it is written before it is used."""
@@ -202,11 +205,13 @@ class Intake:
         barred = page.nofollow and self.obey_meta
         claims: list[Claim] = []
         words = {link: each.text for link, each in zip(page.links, page.contexts, strict=False)}
+        way: Way | None = None
+        marked = False
         for link, address in self.offered(page, source).found if resolved is None else resolved:
-            way = self._way(source, link.relation)._replace(
-                nofollow=link.nofollow or page.nofollow, barred=barred, text=words.get(link, "")
-            )
-            claim = self.found(address, way)
+            if way is None or way.relation is not link.relation or marked is not link.nofollow:
+                marked = link.nofollow
+                way = self._way(source, link.relation)._replace(nofollow=marked or page.nofollow, barred=barred)
+            claim = self.found(address, way._replace(text=words.get(link, "")) if words else way)
             if claim is not None:
                 claims.append(claim)
         return claims
@@ -269,8 +274,11 @@ class Intake:
         What belongs to a page comes with it, also where links are not followed.
         """
         if source.relation not in BELONGINGS or self._is_page(source):
-            wanted = WANTED if self.follow else BELONGINGS
-            return [link for link in page.links if link.relation in wanted]
+            if self.follow:
+                # Nearly all are, and looking into a set of relations takes longer than this.
+                hyperlink = Relation.HYPERLINK
+                return [link for link in page.links if link.relation is hyperlink or link.relation in WANTED]
+            return [link for link in page.links if link.relation in BELONGINGS]
         if page.is_style and source.relation is Relation.REQUISITE:
             return [link._replace(relation=Relation.STYLED) for link in page.links]
         return []
@@ -290,7 +298,9 @@ class Intake:
 
     def found(self, address: Address, way: Way) -> Claim | None:
         """The claim for an address that was found this way; None when the recent set holds it."""
-        best = self._ranking.front_class(address, Found(way.depth, way.relation, way.text), way.front_class)
+        best = way.front_class
+        if self._ranks:
+            best = self._ranking.front_class(address, Found(way.depth, way.relation, way.text), best)
         if way.modified is None and self.recent.holds(address.key, best, way.depth):
             return None
         refusal = self.scope.judge(address, depth=way.depth, hops=0, relation=way.relation, nofollow=way.nofollow)

@@ -160,10 +160,11 @@ class Reader:
         if isinstance(settlement, Finished):
             # Also a page that broke off on its last try: half of its links are better than none.
             if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
-                claims, failure, fingerprints, page, parsed, links = await self._page(spent.url, spent.results[-1])
-                settlement = self._declaring(_known_by(settlement, fingerprints, links), page)
+                read = await self._page(spent.url, spent.results[-1])
+                claims, failure, page, parsed = read.claims, read.failure, read.page, read.parsed
+                settlement = self._known_by(settlement, read)
                 if self.walls is not None:
-                    await self.walls.read(spent.url, spent.hid, fingerprints)
+                    await self.walls.read(spent.url, spent.hid, read.fingerprints)
             if failure is not None:
                 failed = replace(evidence, error="processing", detail=failure)
                 settlement = ProcessingFailed(spent.token, spent.hid, spent.url, failed)
@@ -181,10 +182,10 @@ class Reader:
 
     async def again(self, settlement: Finished, result: FetchResult) -> Item | None:
         """The item that lets a stored URL be done, read from its capture; None when that fails again."""
-        claims, failure, fingerprints, page, parsed, links = await self._page(settlement.url, result)
-        if failure is not None:
+        read = await self._page(settlement.url, result)
+        if read.failure is not None:
             return None
-        return Item((), self._declaring(_known_by(settlement, fingerprints, links), page), claims, parsed)
+        return Item((), self._known_by(settlement, read), read.claims, read.parsed)
 
     def _with_facts(
         self, captures: list[Capture], spent: Spent, settlement: Settlement, page: ReadPage | None
@@ -267,14 +268,21 @@ class Reader:
             return None
         return await self.fingerprinting.of(content, address, links, url.depth)
 
-    def _declaring(self, settlement: Finished, page: ReadPage | None) -> Finished:
-        """The settlement with what the page declares as its own address."""
-        if page is None or page.canonical is None:
-            return settlement
-        address = self.intake.identity.identify(page.canonical, page.base_url)
-        if isinstance(address, Unusable):
-            return settlement
-        return replace(settlement, evidence=replace(settlement.evidence, canonical=address.fetch_url))
+    def _known_by(self, settlement: Finished, read: _Read) -> Finished:
+        """The settlement with what the page is known by, the number of its links, and what it calls its own address.
+
+        Half a page is known by no fingerprints.
+        """
+        evidence, page = settlement.evidence, read.page
+        canonical: str | None = None
+        if page is not None and page.canonical is not None:
+            address = self.intake.identity.identify(page.canonical, page.base_url)
+            canonical = None if isinstance(address, Unusable) else address.fetch_url
+        fingerprints = read.fingerprints if evidence.error is None else None
+        if fingerprints is not None or canonical is not None:
+            fingerprints = fingerprints or evidence.fingerprints
+            evidence = replace(evidence, fingerprints=fingerprints, canonical=canonical or evidence.canonical)
+        return replace(settlement, links=read.links, evidence=evidence)
 
     def _target(self, spent: Spent) -> Address | None:
         address = self.intake.identity.identify(spent.outcome.location or "", spent.results[-1].url)
@@ -291,14 +299,6 @@ class Reader:
         """A seed that moved for good takes the crawl with it; the new root is written before it is used."""
         await self.intake.widen(self.ledger, target)
         self.watch(events.ScopeWidened(source, target.fetch_url, target.host))
-
-
-def _known_by(settlement: Finished, fingerprints: Fingerprints | None, links: int) -> Finished:
-    """The settlement with the number of the page's links and its fingerprints; half a page is known by none."""
-    evidence = settlement.evidence
-    if fingerprints is not None and evidence.error is None:
-        evidence = replace(evidence, fingerprints=fingerprints)
-    return replace(settlement, links=links, evidence=evidence)
 
 
 def _evidence(spent: Spent) -> Evidence:

@@ -17,6 +17,11 @@ _SITES_KEPT: Final = 4096
 _RECENT_KEPT: Final = 8192
 _RECENT_LENGTH: Final = 256
 """Longer URLs are read anew each time, so that the recent ones take 10 MB at most."""
+_FOLDERS_KEPT: Final = 64
+_TEXTS_KEPT: Final = 8192
+"""Texts of links that are remembered with their answers, and folders in which they stood: 10 MB at most."""
+_OF_PAGE: Final = frozenset({"", "#", "?", *EDGE})
+_ABSOLUTE: Final = ("http://", "https://")
 
 Good = TypeVar("Good")
 Bad = TypeVar("Bad")
@@ -39,9 +44,15 @@ class Reader(Generic[Good, Bad]):
         self._near = site_of("http://invalid", policy)
         """The site of the last link: most often that of the next."""
         self._recent: dict[str, Good] = {}
+        self._folders: dict[str, dict[str, Good]] = {}
+        self._texts = 0
 
     def one(self, text: str, base: Parsed | None) -> Good | Bad:
         """The answer to one text, resolved against `base`."""
+        known = self._recent.get(text)
+        if known is not None:
+            # A URL that the parser has written is the same URL whatever it stands in.
+            return known
         longest = self._longest
         if len(text) > longest and len(text.partition("#")[0].strip(EDGE)) > longest:
             return self._bad(text, "too_long")
@@ -56,24 +67,38 @@ class Reader(Generic[Good, Bad]):
         canonical = rewrite(href if self._policy.routes else fetch_url, site)
         if len(canonical) > longest:
             return self._bad(text, "too_long")
-        return self._good(fetch_url, canonical, site)
+        answer = self._good(fetch_url, canonical, site)
+        if fetch_url == text and len(text) <= _RECENT_LENGTH:
+            self._remember(text, answer)
+        return answer
 
     def many(self, texts: Iterable[str], base: Parsed | None) -> list[Good | Bad]:
-        """The answers to the links of one page, in order. A repeat within the page is read once."""
-        page: dict[str, Good] = {}
+        """The answers to the links of one page, in order. A repeat within the pages of a folder is read once."""
+        folder = self._folder(base)
         answers: list[Good | Bad] = []
         routes = self._policy.routes
         for text in texts:
             cut = text if routes or "#" not in text else _without_fragment(text)
-            answer = page.get(cut)
+            answer = folder.get(cut)
             if answer is None:
                 answer = self._quick(cut, base)
                 if answer is None:
                     answers.append(self.one(text, base))
                     continue
-                page[cut] = answer
+                if self._texts < _TEXTS_KEPT and _is_of_folder(cut):
+                    folder[cut] = answer
+                    self._texts += 1
             answers.append(answer)
         return answers
+
+    def _folder(self, base: Parsed | None) -> dict[str, Good]:
+        """What is known of links in the pages of one folder."""
+        if self._texts >= _TEXTS_KEPT or len(self._folders) >= _FOLDERS_KEPT:
+            self._folders.clear()
+            self._texts = 0
+        if base is None or not is_http(base):
+            return {}
+        return self._folders.setdefault(base.href.partition("#")[0].partition("?")[0].rpartition("/")[0], {})
 
     def _quick(self, text: str, base: Parsed | None) -> Good | None:
         """What `one` gives for a usual link of a known site; None for all others."""
@@ -120,6 +145,13 @@ class Reader(Generic[Good, Bad]):
                 self._sites.clear()
             site = self._sites[head] = site_of(head, self._policy)
         return site
+
+
+def _is_of_folder(text: str) -> bool:
+    """Whether a link means the same in all pages of a folder: one that names no path goes by the page's own."""
+    if len(text) > _RECENT_LENGTH or text[:1] in _OF_PAGE:
+        return False
+    return ":" not in text or text.startswith(_ABSOLUTE)
 
 
 def _without_fragment(text: str) -> str:
