@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlspace.exchange import Headers
+from crawlspace.pages import encoding as encoding_module
 from crawlspace.pages.encoding import LATE, as_utf8, declared, decode, encoding_of, sniff
 
 DATA = Path(__file__).parent.parent / "data" / "encoding"
@@ -122,3 +123,47 @@ def test_every_encoding_decodes_every_body(encoding: str, body: bytes) -> None:
 @given(st.text("abc<>=-!?/'\" \nmetacharsethttp-equivcontentutf8", max_size=300))
 def test_no_start_of_a_page_is_too_odd_to_be_searched(text: str) -> None:
     assert declared(text.encode()) in (None, *NAMES)
+
+
+TAGS = (
+    *(
+        '<html lang="de">',
+        "<head>",
+        "<br/>",
+        '<p a="b" c-d=""/>',
+        '<!DOCTYPE html "x>y">',
+        "<?xml x?>",
+        "</head >",
+        "<p a='b\">",
+    ),
+    *(
+        "<!-- <meta charset=utf-8> -->",
+        "<!-->",
+        "<!--",
+        "<menu>",
+        '<p a="<">',
+        '<p a=">">',
+        "<p a=b>",
+        '<p"a=">',
+        "<",
+        "</",
+        "x ",
+    ),
+    *(
+        '<meta charset="utf-8">',
+        '<meta name="x" content="y"/>',
+        "<META CHARSET='koi8-r' >",
+        '<meta\nb="charset=gbk">',
+        '<p a="',
+    ),
+    '<meta http-equiv="Content-Type" content="text/html; charset=euc-jp" />',
+)
+
+
+@given(st.lists(st.sampled_from(TAGS), max_size=12))
+def test_what_is_passed_over_in_one_go_holds_no_declaration(tags: list[str]) -> None:
+    head = "".join(tags).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding_module, "_behind_plain", lambda _head, position: position)
+        expected = declared(head)
+    assert declared(head) == expected

@@ -133,9 +133,34 @@ def test_what_is_remembered_is_bounded_and_never_changes_an_answer(monkeypatch: 
     monkeypatch.setattr(keys_module, "_HOSTS_KEPT", 3)
     monkeypatch.setattr(reader_module, "_SITES_KEPT", 3)
     monkeypatch.setattr(reader_module, "_RECENT_KEPT", 3)
+    monkeypatch.setattr(reader_module, "_TEXTS_KEPT", 3)
     links = [f"//h{number % 7}.test/{number % 11}?b={number}&a=1" for number in range(80)]
     identity = Identity(CONSERVATIVE)
     expected = [Identity(CONSERVATIVE).identify(link, "http://a.test/") for link in links]
     for _ in range(2):
         assert identity.identify_many(links, "http://a.test/") == expected
     assert [identity.identify(link, "http://a.test/") for link in links] == expected
+
+
+OF_ITS_PAGE = ["", "?c", "#d", " ?c", "\t?c", "http:?c", "http:", "\n", " #d", "HTTP:?c", "http:#d"]
+OF_THE_FOLDER = [
+    "x",
+    "./x",
+    "../x?c",
+    "/x",
+    "//other.test/x",
+    "http://other.test/?c",
+    "x#d",
+    "a\t?c",
+    "x:",
+    "HTTP://b.test/",
+]
+
+
+@pytest.mark.parametrize("text", OF_ITS_PAGE + OF_THE_FOLDER)
+def test_a_link_that_was_read_in_a_folder_means_in_its_next_page_what_it_would_alone(text: str) -> None:
+    identity = Identity(CONSERVATIVE)
+    pages = [f"http://a.test/{page}" for page in ("f/p?q=1", "f/o", "f/", "f/o#s", "f", "", "g/p", "f/o?q=2")]
+    for base in pages * 2:
+        assert identity.identify_many([text, text], base) == [Identity(CONSERVATIVE).identify(text, base)] * 2
+        assert identity.identify(text, base) == Identity(CONSERVATIVE).identify(text, base)

@@ -92,12 +92,20 @@ _READY: Final = [
     (template, compiled(rf"^\W*{any_of(*template.titles)}"), compiled(any_of(*template.sentences)))
     for template in TEMPLATES
 ]
+_ANY_TITLE: Final = compiled(rf"^\W*{any_of(*(title for each in TEMPLATES for title in each.titles))}")
+_ANY_SENTENCE: Final = compiled(any_of(*(sentence for each in TEMPLATES for sentence in each.sentences)))
+_MOST_WORDS: Final = max(template.most_words for template in TEMPLATES)
 
 
 def sign_of(title: str, text: str) -> Sign | None:
     """What a page's title and its text, made by `page_text`, say of it; None when they name no fault."""
     count = len(text.split())
+    if count > _MOST_WORDS:
+        return None
     subject, body = title.encode("utf-8", "replace"), text.encode("utf-8", "replace")
+    # Most pages name none, which two looks tell.
+    if not (_ANY_TITLE.search(subject) or _ANY_SENTENCE.search(body)):
+        return None
     for template, of_title, of_text in _READY:
         if count <= template.most_words and (of_title.search(subject) or of_text.search(body)):
             return template.sign

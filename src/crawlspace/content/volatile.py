@@ -111,6 +111,8 @@ LINK_RULES: Final = (
     Rule("buster", r"[0-9.]{6,}\b", before=r"[?&](?:_|nocache|cache_?buster|rnd|rand|random)="),
 )
 """Rules for resolved links. Name and value must both look right, as with the identity of addresses."""
+_LINK_MARKS: Final = "?&;("
+"""Without one of these no rule for links applies."""
 
 
 class _Masks:
@@ -145,6 +147,8 @@ def mask_links(links: Iterable[str]) -> list[str]:
     """The distinct links, sorted, with their volatile parts replaced by the names of their rules in braces."""
     distinct = sorted(set(links))
     text = "\n".join(distinct)
+    if text.isascii() and not any(mark in text for mark in _LINK_MARKS):
+        return distinct
     plain = text.encode("utf-8", "replace")
     masked = _LINKS.apply(plain)
     if masked is plain and text.isascii():

@@ -15,7 +15,7 @@ from crawlspace.engine.commit import kind_of
 from crawlspace.exchange import Capture, Facts, FetchResult, Outlink
 from crawlspace.pages.links import Page
 from crawlspace.pages.magic import detected_type
-from crawlspace.types import Address, Moved, QueuedUrl, Refused, Released, Settlement, WasRedirect
+from crawlspace.types import Address, Moved, QueuedUrl, Refused, Relation, Released, Settlement, WasRedirect
 
 TITLE_LIMIT = 500
 
@@ -82,6 +82,12 @@ def _storable(text: str) -> str:
 
 def _outlinks(page: Page) -> tuple[Outlink, ...]:
     if not page.contexts:
-        return tuple([Outlink(link.url, link.relation.value, "", link.nofollow) for link in page.links])
+        usual, word = Relation.HYPERLINK, Relation.HYPERLINK.value
+        return tuple(
+            [
+                Outlink(url, word if relation is usual else relation.value, "", nofollow)
+                for url, relation, nofollow in page.links
+            ]
+        )
     pairs = zip(page.links, page.contexts, strict=True)
     return tuple([Outlink(link.url, link.relation.value, context.text, link.nofollow) for link, context in pairs])

@@ -121,7 +121,8 @@ _ATTRIBUTE: Final = re.compile(
 )
 _TAG: Final = re.compile(rb"</?([A-Za-z][^\t\n\f\r >]*)")
 _PLAIN: Final = re.compile(
-    rb"(?:[^<]++|<(?:/?[A-Za-ln-z][A-Za-z0-9]*+(?:[\t\n\f\r ]++[A-Za-z:-]++=\"[^\"<>]*+\")*+[\t\n\f\r ]*+/?|[!?](?!--)[^>]*+)>)*+"
+    rb"(?:[^<]++|<(?:/?[A-Za-ln-z][A-Za-z0-9]*+(?:[\t\n\f\r ]++[A-Za-z:-]++=\"[^\"<>]*+\")*+[\t\n\f\r ]*+/?"
+    rb"|[!?](?!--)[^>]*+)>)*+"
 )
 """Text and tags, plainly spelled, that are no `meta`: what stands before it is passed over in one go."""
 _IN_CONTENT: Final = re.compile(

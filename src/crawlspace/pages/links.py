@@ -48,7 +48,7 @@ NOFRAMES: Final = 10
 """Elements for browsers without frames that are looked into."""
 
 _SELECTOR: Final = "[href],[src],[content],noframes"
-"""What is looked at: each alternative costs every element of the page a look, so there are few, and tags sort them."""
+"""What is looked at: every element of a page is held against each alternative, so there are few."""
 _HTTP: Final = ("http:", "https:")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _ADDRESS_LIKE: Final = ("http://", "https://", "/", "./", "../", "?")
@@ -218,10 +218,9 @@ class _Reading:
 
     def start(self, document: LexborHTMLParser) -> None:
         """Take the language and the title."""
-        root = document.root
-        if root is not None:
-            self.language = (root.attrs.get("lang") or "").strip()[:TEXT_LIMIT] or self.language
-        head = document.head
+        root, head = document.root, document.head
+        language = None if root is None else root.attrs.get("lang")
+        self.language = (language or "").strip()[:TEXT_LIMIT] or self.language
         node = None if head is None else head.css_first("title")
         if node is None:
             # Drawings have titles too.
@@ -238,10 +237,9 @@ class _Reading:
                 # Most links of a long page are repeats, to its own parts or those of others: they end here.
                 own = node.attrs
                 value = own.get("href")
-                if value is None:
-                    if "href" not in own:
-                        continue
-                    value = ""
+                if value is None and "href" not in own:
+                    continue
+                value = value or ""
                 known = found.get(value[: value.index("#")] if "#" in value else value)
                 if known is None or known.nofollow:
                     self._anchor(own, value)

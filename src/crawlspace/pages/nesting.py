@@ -147,13 +147,13 @@ def _measure(tags: list[bytes], limit: int) -> Nesting:
                 most_formatting = max(formatting, most_formatting)
             if len(stack) > deepest:
                 deepest = len(stack)
-                if deepest > limit + 1:
-                    raise _Untold
         elif number and number == -top:
             del stack[-1]
             top = stack[-1]
             if number >= -_LAST_FORMATTING:
                 formatting -= 1
+    if deepest > limit + 1:
+        raise _Untold
     return Nesting(deepest - 1, most_formatting)
 
 

@@ -87,11 +87,12 @@ def _suffixes(top: str) -> PublicSuffixList:
 @cache
 def _rules() -> Mapping[str, Sequence[str]]:
     """The rules of the list by their top-level domain."""
-    from importlib.resources import files
+    from pkgutil import get_data
 
     rules: defaultdict[str, list[str]] = defaultdict(list)
-    for line in files("publicsuffixlist").joinpath("public_suffix_list.dat").read_text("utf-8").splitlines():
-        rule = line.partition(" ")[0].lower()
-        if rule and not rule.startswith("//"):
-            rules[rule.rpartition(".")[2]].append(rule)
+    text = (get_data("publicsuffixlist", "public_suffix_list.dat") or b"").decode()
+    for line in text.splitlines():
+        if line[:1] not in ("", "/", " "):
+            rule = line.partition(" ")[0].lower()
+            rules[rule[rule.rfind(".") + 1 :]].append(rule)
     return rules

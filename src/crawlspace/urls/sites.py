@@ -6,6 +6,7 @@ takes them all. Both give the same for every URL under every policy, which a pro
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from crawlspace.urls.params import in_order
@@ -21,6 +22,7 @@ _CHANGES_BODY: Final = (
     *("path_params", "id_segments", "view_segments"),
 )
 """Choices whose steps `rewrite` does not know."""
+_FOLD_SCHEME: Final = next(step for step in STEPS if step.setting == "fold_scheme")
 _SESSION_NAMES: Final = frozenset({"phpsessid", "jsessionid", "sid", "cfid", "cftoken"})
 
 
@@ -50,26 +52,47 @@ class Site(NamedTuple):
     """Beginnings of names of parameters that may go."""
 
 
+class _Common(NamedTuple):
+    """What all sites with the same rules have in common."""
+
+    steps: tuple[Step, ...]
+    plain: bool
+    strips: frozenset[str]
+    doubts: frozenset[str]
+    prefixes: tuple[str, ...]
+
+
 def site_of(head: str, policy: Policy) -> Site:
     """The site of `head`, scheme and authority of a URL as the parser writes it."""
     found = parts_of(f"{head}/")
     name, rules = policy.fold_host(found.name)
     parts = found._replace(name=name)
-    for step in STEPS:
-        parts = step.apply(parts, rules) if step.setting == "fold_scheme" else parts
+    parts = _FOLD_SCHEME.apply(parts, rules)
     folded = f"{parts.scheme}://{authority(name, parts.port)}"
-    plain = rules.trailing_slash == "keep" and not any(getattr(rules, choice) for choice in _CHANGES_BODY)
-    named = (TRACKERS if rules.strip_trackers else frozenset()) | frozenset(rules.strip)
-    keep = Matcher(rules.keep)
+    common = _common(rules)
     return Site(
         found=f"{head}/",
         head=folded,
         host=authority(name, found.port),
         parts=parts,
         rules=rules,
+        steps=common.steps,
+        plain=common.plain,
+        quick=common.plain and folded == head,
+        strips=common.strips,
+        doubts=common.doubts,
+        prefixes=common.prefixes,
+    )
+
+
+@lru_cache(maxsize=64)
+def _common(rules: Rules) -> _Common:
+    """Made once for the rules that hold for most hosts."""
+    named = (TRACKERS if rules.strip_trackers else frozenset()) | frozenset(rules.strip)
+    keep = Matcher(rules.keep)
+    return _Common(
         steps=tuple(step for step in STEPS if _asked_for(step, rules)),
-        plain=plain,
-        quick=plain and folded == head,
+        plain=rules.trailing_slash == "keep" and not any(getattr(rules, choice) for choice in _CHANGES_BODY),
         strips=frozenset(name for name in named if name not in NOT_ON and not keep(name)),
         doubts=frozenset(NOT_ON) & named,
         prefixes=tuple(pattern[:-1] for pattern in rules.strip if pattern.endswith("*")),
