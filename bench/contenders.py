@@ -8,7 +8,7 @@ by crawlspace, which runs with everything on.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, unique
 from pathlib import Path
@@ -49,7 +49,7 @@ class Contender:
 def contenders(peers_python: str) -> list[Contender]:
     """All of them; `peers_python` is a Python that has the pinned peers."""
     return [
-        Contender("crawlspace", Keeps.ALL, "WARC", _crawlspace, probe="crawlspace"),
+        Contender("crawlspace", Keeps.ALL, "WARC", crawl_command({"content.near": "false"}), probe="crawlspace"),
         Contender("floor-durable", Keeps.ALL, "WARC", _floor("durable")),
         Contender("scrapy-jobdir", Keeps.ALL, "no", _scrapy(peers_python, "job"), peers_python, "scrapy"),
         Contender("crawlee-sql", Keeps.ALL, "no", _crawlee(peers_python, "sql"), peers_python, "crawlee"),
@@ -61,18 +61,19 @@ def contenders(peers_python: str) -> list[Contender]:
     ]
 
 
-def _crawlspace(url: str) -> list[str]:
-    settings = {
+def crawl_command(settings: Mapping[str, str]) -> Callable[[str], list[str]]:
+    """A crawl of ours without politeness, with these settings too."""
+    chosen = {
         "host.delay": "0",
         "host.concurrency": str(CONCURRENCY),
         "concurrency.global": str(CONCURRENCY),
         "fetch.connections_per_address": str(CONCURRENCY),
         "robots.obey": "true",
-        "content.near": "false",
         "network.allow": '["127.0.0.0/8"]',
+        **settings,
     }
-    options = [part for key, value in settings.items() for part in ("-s", f"{key}={value}")]
-    return [sys.executable, "-m", "crawlspace", "crawl", url, "--dir", "crawl", "-q", *options]
+    options = [part for key, value in chosen.items() for part in ("-s", f"{key}={value}")]
+    return lambda url: [sys.executable, "-m", "crawlspace", "crawl", url, "--dir", "crawl", "-q", *options]
 
 
 def _floor(keep: str) -> Callable[[str], list[str]]:

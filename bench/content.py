@@ -54,7 +54,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.content")
     parser.add_argument("--fingerprints", type=int, default=1_000_000, help="how many the index holds")
     options = parser.parse_args()
-    pages = _pages()
+    pages = pages_of_docs()
     if not pages:
         print("\n".join(site.missing() for site in REAL_SITES.values()), file=sys.stderr)
         return 2
@@ -65,7 +65,7 @@ def main() -> int:
     return 0
 
 
-def _pages() -> list[bytes]:
+def pages_of_docs() -> list[bytes]:
     files = sorted(file for site in REAL_SITES.values() for file in site.folder.rglob("*.html"))
     fitting = [file for file in files if _SMALLEST <= file.stat().st_size <= _LARGEST]
     return [Path(file).read_bytes() for file in fitting[:: max(len(fitting) // _PAGES, 1)]]

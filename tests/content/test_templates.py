@@ -55,5 +55,11 @@ def test_a_long_text_tells_of_errors_without_being_one(template: object) -> None
         assert sign_of(sentence.capitalize(), f"{LONG} {sentence} {LONG}") is None
 
 
+def test_what_says_too_much_for_one_kind_of_page_may_still_be_none_of_another() -> None:
+    said = "Something went wrong, and here is what. " + "word " * 200
+    assert sign_of("", said) is None
+    assert sign_of("", said + "No results found.") is Sign.EMPTY_RESULT
+
+
 def test_every_sign_has_a_template() -> None:
     assert {template.sign for template in TEMPLATES} == set(Sign)

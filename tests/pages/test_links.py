@@ -292,6 +292,14 @@ def test_only_so_many_declarations_are_looked_at() -> None:
     assert read("<link rel=canonical href=/c>" * many + "<link rel=canonical href=/d>").canonical == "/c"
 
 
+def test_an_attribute_that_means_something_elsewhere_means_nothing_here() -> None:
+    page = read(
+        "<a content=a src=b><area src=c><iframe href=d content=e></iframe><base src=f><link src=g rel=canonical>"
+        "<meta href=h name=robots><a href>"
+    )
+    assert (texts(page), page.base_url, page.canonical, page.nofollow) == ([], URL, None, False)
+
+
 @pytest.mark.parametrize(
     ("body", "title"),
     [

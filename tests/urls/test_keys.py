@@ -139,6 +139,7 @@ def test_what_is_remembered_is_bounded_and_never_changes_an_answer(monkeypatch: 
     expected = [Identity(CONSERVATIVE).identify(link, "http://a.test/") for link in links]
     for _ in range(2):
         assert identity.identify_many(links, "http://a.test/") == expected
+        assert identity.identify_many(links[:2], "http://a.test/f/") == expected[:2]
     assert [identity.identify(link, "http://a.test/") for link in links] == expected
 
 
