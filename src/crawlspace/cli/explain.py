@@ -40,10 +40,8 @@ class _Found(Struct, frozen=True):
     """What the page declares as its own address; empty when that is its own."""
     merged: list[Merged]
     """URLs that became one with it when the URL rules changed."""
-    way: str | None
-    """By which routes it goes or went, in words."""
     content: dict[str, Any]
-    """What its page says beside others, whether its address leads into a trap, what is known of rendering it."""
+    """What its page says beside others, whether its address is a trap, how it is rendered, and its way."""
 
 
 @click.command("explain")
@@ -87,6 +85,7 @@ async def _find(directory: Path, url: str) -> _Found:
         host = await _host(frontier, address.host)
         content = await explained(frontier, None if story is None else story.id, address, settings.traps)
         content["rendering"] = rendering.told(notes, address)
+    content |= {} if story is None else {"routes": list(story.routes), "way": way_of(story, settings)}
     scope = Scope.restore(settings.scope, notes.get("scope")).ignoring(read_ignored(notes))
     asked = host is not None and story is not None and story.state is UrlState.QUEUED
     return _Found(
@@ -97,7 +96,6 @@ async def _find(directory: Path, url: str) -> _Found:
         rounds,
         declared,
         [] if story is None else merged_urls(place, settings, story.id),
-        None if story is None else way_of(story, settings),
         content,
     )
 
@@ -151,8 +149,6 @@ def _facts(found: _Found) -> dict[str, Any]:
         "declares": "itself" if found.declared == "" else found.declared,
         "outcome": None,
         "pointer": None,
-        "routes": list(story.routes),
-        "way": found.way,
         "generation": story.generation or None,
         "last_visit": _change(story.changed),
         "next_visit": moment(story.next_visit) if story.next_visit else None,
