@@ -33,6 +33,7 @@ REPEATS = 4
 """Known links to a new one."""
 HOSTS_AT_ONCE = 50
 URLS_AT_ONCE = 20
+SETTLES_SECONDS = 1.0
 PATH = "/a/path/of/usual/length/with-words-in-it/"
 SETTINGS = FrontierSettings(delay_ms=0, pages_per_host=None, queue_per_host=None)
 
@@ -175,6 +176,8 @@ class Postgres:
 
     def cpu(self) -> float | None:
         """Seconds of CPU of all processes of our own server, those that have ended too."""
+        # A session that was just left ends a little later: meanwhile it may be counted twice, or not at all.
+        time.sleep(SETTLES_SECONDS)
         return None if self._own is None else _cpu_of_tree(self._own.get_pid())
 
     def queued_bytes(self) -> int:

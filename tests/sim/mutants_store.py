@@ -62,9 +62,9 @@ def token_check_against_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     occupy = leasing.Leasing._grant
     holders: dict[int, int] = {}
 
-    def _grant(self: Any, host: Any, urls: Any, token: int, wish: Any) -> Any:
+    def _grant(self: Any, admitted: Any, token: int, wish: Any) -> Any:
         holders[token] = wish.worker
-        return occupy(self, host, urls, token, wish)
+        return occupy(self, admitted, token, wish)
 
     def _one(self: Any, settlement: Any) -> Any:
         token = self._fence(settlement.hid).token

@@ -169,6 +169,8 @@ class Leasing:
         token = self._urls.last(TOKENS)
         leases = [self._grant(one, token + n, wish) for n, one in enumerate(admitted, 1)]
         self._urls.give(TOKENS, token + len(leases))
+        self._connection.executemany(_SQL["hold"], map(_held, leases))
+        self._connection.executemany(_SQL["occupy"], [_occupied(lease, wish.worker) for lease in leases])
         return leases
 
     def _urls_for(self, hid: int, most: int) -> list[Waiting]:
@@ -182,8 +184,6 @@ class Leasing:
         host, until = admitted.host, self._now + wish.ttl_ms
         group = None if admitted.group is None else admitted.group.name
         urls = self._urls_for(host.hid, admitted.most)
-        self._connection.execute(_SQL["hold"], (token, host.hid, held_column(urls)))
-        self._connection.execute(_SQL["occupy"], (token, until, wish.worker, len(urls), group, host.hid))
         self._book.move(UrlState.QUEUED, Event.LEASE, len(urls))
         leased = LeasedHost(host.hid, host.name, self._pace(host), host.fetched, group, host.address)
         return Lease(token, leased, tuple(map(self._given, urls)), until)
@@ -195,6 +195,14 @@ class Leasing:
     def _pace(self, host: _Due) -> Pace:
         stored = (host.next_at, host.delay_ms, host.crawl_delay_ms, host.failures, host.slowed, host.latency_ms)
         return pace(stored, self._settings.delay_ms)
+
+
+def _held(lease: Lease) -> tuple[int, int, str]:
+    return lease.token, lease.host.hid, held_column(lease.urls)
+
+
+def _occupied(lease: Lease, worker: int) -> tuple[int, int, int, int, str | None, int]:
+    return lease.token, lease.until, worker, len(lease.urls), lease.host.group, lease.host.hid
 
 
 def raised(connection: sqlite3.Connection, settings: FrontierSettings, limit: int) -> list[int]:

@@ -15,6 +15,7 @@ from crawlspace.frontier.bounds import NO_TOKEN
 from crawlspace.frontier.rows import Ending, Waiting, is_link, is_page, key_of, outcome, page_outcome
 from crawlspace.frontier.sql import statements
 from crawlspace.states import UrlState
+from crawlspace.types import QueuedUrl
 
 _SQL = statements(__package__, "urls.sql")
 
@@ -136,6 +137,6 @@ def held_urls(column: str) -> dict[int, int]:
     return {number: front_class for front_class, number in _decode_held(column)}
 
 
-def held_column(rows: list[Waiting]) -> str:
+def held_column(rows: Iterable[Waiting | QueuedUrl]) -> str:
     """What a lease holds, as it is stored."""
     return _encode_held([(row.front_class, row.id) for row in rows]).decode()
