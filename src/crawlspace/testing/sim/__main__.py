@@ -16,10 +16,11 @@ def main() -> int:
     parser.add_argument("--hosts", type=int, default=Size().hosts, help="hosts, at most")
     parser.add_argument("--pages", type=int, default=Size().pages, help="pages, about")
     parser.add_argument("--events", type=int, default=Size().events, help="events during which things go wrong")
+    parser.add_argument("--least", type=int, default=Size().least, help="hosts, at least")
     chosen = parser.parse_args()
     failed = 0
     for seed in range(chosen.seed, chosen.seed + chosen.seeds):
-        report = simulate(seed, Size(chosen.hosts, chosen.pages, chosen.events))
+        report = simulate(seed, Size(chosen.hosts, chosen.pages, chosen.events, chosen.least))
         if report.violations or chosen.seeds == 1:
             sys.stdout.write(f"{report}\n")
             sys.stdout.flush()

@@ -42,6 +42,8 @@ class Size(NamedTuple):
     hosts: int = 24
     pages: int = 70
     events: int = 500
+    least: int = 1
+    """Hosts, at least: most seeds draw few."""
 
 
 class Report(Struct, frozen=True):
@@ -87,7 +89,7 @@ class World:
         self.size = size
         self.is_drawn = plan is None
         chance = random.Random(f"{seed}/world")
-        hosts = max(1, min(size.hosts, int(chance.paretovariate(0.7))))
+        hosts = max(size.least, min(size.hosts, int(chance.paretovariate(0.7))))
         pages = max(hosts, chance.randint(size.pages // 5, size.pages))
         self.web = draw(random.Random(f"{seed}/web"), hosts, pages)
         self.plan = plan or faults.plan(random.Random(f"{seed}/faults"), size.events)
