@@ -157,12 +157,12 @@ def test_a_worker_with_a_wrong_clock_neither_spins_nor_oversleeps(
     async def main() -> float:
         made = plan(port, place, joins=False)
         made.clock = Skewed(hours * 3_600_000)
-        made.settings = replace(made.settings, host=replace(made.settings.host, delay=0.15))
+        budget = replace(made.settings.budget, pages=12)
+        made.settings = replace(made.settings, host=replace(made.settings.host, delay=0.15), budget=budget)
         async with open_crawl(CrawlDirectory(tmp_path / "wrong"), made) as opened:
             await opened.inject([Request("http://a.one.test/")])
             async with opened.engine() as crawl:
                 began = time.monotonic()
-                crawl._run.pages_left = 12
                 await crawl.run()
                 return time.monotonic() - began
 

@@ -78,14 +78,11 @@ class _Child:
 
 @dataclass(slots=True)
 class _Share:
-    """What is left of one worker's part of the budgets."""
+    """What is left of one worker's part of the budget of bytes."""
 
-    pages: int | None
     bytes: int | None
 
     def use(self, event: events.PageSettled) -> None:
-        if self.pages is not None and event.kind != "skipped":
-            self.pages = max(0, self.pages - 1)
         if self.bytes is not None:
             self.bytes = max(0, self.bytes - event.size)
 
@@ -169,13 +166,16 @@ class Fleet:
         return [life.result() for life in lives if not life.cancelled() and life.exception() is None]
 
     async def _shares(self) -> list[_Share]:
-        """What the crawl's budgets leave, in equal parts; none without a page, unless it is the only one."""
+        """What the budget of bytes leaves, in equal parts; no more of them than there are pages left.
+
+        Pages are nobody's part: the store gives out no more URLs than the budget has left.
+        """
         budget = self._crawl.plan.settings.budget
         counts = await self._crawl.frontier.counts()
         pages = None if budget.pages is None else max(0, budget.pages - counts.fetches)
         size = None if budget.bytes is None else max(0, budget.bytes - counts.bytes)
         of = self._workers if pages is None else max(1, min(self._workers, pages))
-        return [_Share(_part(pages, place, of), _part(size, place, of)) for place in range(of)]
+        return [_Share(_part(size, place, of)) for place in range(of)]
 
     # -- one worker, and those that take its place ------------------------------------------------------------
 
@@ -238,7 +238,7 @@ class Fleet:
 
     def _job(self, number: int, share: _Share) -> Job:
         directory = str(self._crawl.directory.path.absolute())
-        return Job(directory, number, self._crawl.lock, self._settings, share.pages, share.bytes)
+        return Job(directory, number, self._crawl.lock, self._settings, share.bytes)
 
     async def _listen(self, child: _Child, reader: asyncio.StreamReader) -> None:
         async for text in reader:

@@ -81,7 +81,7 @@ async def crawl(job: Job, watch: Callable[[Event], None]) -> Ending:
     )
     listener.start()
     loop.add_signal_handler(signal.SIGTERM, asked.set)
-    plan = Plan(job.settings, watch=watch, member=Member(job.number, Allowance(job.pages, job.bytes)))
+    plan = Plan(job.settings, watch=watch, member=Member(job.number, Allowance(job.bytes)))
     async with join_crawl(CrawlDirectory(Path(job.directory)), plan) as opened, opened.engine() as engine:
         stopping = asyncio.create_task(_stop_when(asked, engine))
         try:

@@ -29,9 +29,8 @@ class Job(msgspec.Struct, frozen=True):
     lock: int | None
     """Descriptor of the directory's lock, which it holds too."""
     settings: Settings
-    pages: int | None = None
     bytes: int | None = None
-    """Its share of the budgets."""
+    """Its share of the budget of bytes."""
 
 
 class Happened(msgspec.Struct, frozen=True, tag="happened"):

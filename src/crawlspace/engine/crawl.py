@@ -7,6 +7,7 @@ leased at once and by the basket, not by the number of URLs known.
 from __future__ import annotations
 
 import asyncio
+from enum import Enum, unique
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
@@ -31,7 +32,18 @@ URLS_PER_HOST = 300
 IDLE_SECONDS = 3600.0
 RACE_SECONDS = 0.05
 """Wait when something was due and others had it first."""
+IN_HAND_MS = 200
 _LEASE = "lease"
+
+
+@unique
+class _Pages(Enum):
+    """What is left of the page budget."""
+
+    LEFT = 1
+    IN_HAND = 2
+    """Leased URLs stand for all that is left: some may turn out to be none."""
+    USED = 3
 
 
 class ConcurrencySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -69,9 +81,8 @@ class BudgetSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Allowance(Struct, frozen=True):
-    """What one of several processes may use of the budgets that they share."""
+    """What one of several processes may use of a budget that they share. Pages the store counts for all of them."""
 
-    pages: int | None = None
     bytes: int | None = None
 
 
@@ -162,11 +173,9 @@ class Crawl:
     async def _open_budgets(self) -> None:
         budget, given = self._settings.budget, self._settings.allowance
         if given is not None:
-            self._run.pages_left, self._bytes_left = given.pages, given.bytes
+            self._bytes_left = given.bytes
             return
         counts = await self._frontier.counts()
-        if budget.pages is not None:
-            self._run.pages_left = max(0, budget.pages - counts.fetches)
         if budget.bytes is not None:
             self._bytes_left = max(0, budget.bytes - counts.bytes)
 
@@ -182,27 +191,38 @@ class Crawl:
                 continue
             if await self._lease():
                 continue
+            pages = await self._page_budget()
+            if pages is _Pages.USED:
+                self.stop(Ending.BUDGET)
+                return
             due_in = await self._frontier.due_in()
             if due_in is None and not self._visits and not self._committer.pending(self._run.basket):
                 if await self._controller.finish(lambda: self._run.stopping):
                     continue
                 return
-            await self._wait(due_in)
+            # What is due cannot be had before somebody has settled something, perhaps in another process.
+            await self._wait(IN_HAND_MS if pages is _Pages.IN_HAND and due_in == 0 else due_in)
+
+    async def _page_budget(self) -> _Pages:
+        """What is left of the page budget, which is that of all who work on the crawl."""
+        budget = self._settings.budget.pages
+        if budget is None:
+            return _Pages.LEFT
+        counts = await self._frontier.counts()
+        if counts.fetches >= budget:
+            return _Pages.USED
+        return _Pages.IN_HAND if counts.fetches + counts.states[UrlState.LEASED] >= budget else _Pages.LEFT
 
     def _budget_is_used(self) -> bool:
-        if self._run.pages_left is not None and self._run.pages_left <= 0:
-            return True
         return self._bytes_left is not None and self._committer.bytes >= self._bytes_left
 
     async def _lease(self) -> int:
         room = self._settings.concurrency.hosts - len(self._visits)
         if room <= 0:
             return 0
-        urls = self._settings.urls_per_visit
-        if self._run.pages_left is not None:
-            urls = max(1, min(urls, self._run.pages_left))
+        urls, pages = self._settings.urls_per_visit, self._settings.budget.pages
         asked = self._run.clock.monotonic()
-        wish = Wish(self._settings.worker, room, urls, LEASE_MS, VISIT_MS)
+        wish = Wish(self._settings.worker, room, urls, LEASE_MS, VISIT_MS, pages)
         space = self._committer.space
         try:
             leases = await self._frontier.lease(wish)

@@ -69,8 +69,6 @@ class Run:
     request_seconds: float
     slots: asyncio.Semaphore
     """Requests under way in the whole crawl."""
-    pages_left: int | None = None
-    """Requests that the page budget still allows; None means no budget."""
     busy: int = 0
     """Lanes that fetch or are about to: while there are none, nothing is worth waiting for."""
     waiting: int = 0
@@ -93,20 +91,6 @@ class Run:
     def is_idle(self) -> bool:
         """True when no fetch is ready or running."""
         return self.busy == 0
-
-    def take_page(self) -> bool:
-        """Count one request against the page budget; False when it is used up."""
-        if self.pages_left is None:
-            return True
-        if self.pages_left <= 0:
-            return False
-        self.pages_left -= 1
-        return True
-
-    def give_page_back(self) -> None:
-        """The request was not made after all."""
-        if self.pages_left is not None:
-            self.pages_left += 1
 
 
 @dataclass(slots=True)
@@ -219,16 +203,12 @@ class Visit:
             refused = robots_refusal(self.lease.token, self.lease.host.hid, url, decision.rule)
             await self.run.basket.put(Item(settlement=refused))
             return
-        if not self.run.take_page():
-            self._over = True
-            return
         way = await self._way(url)
         if way is None:
             return
         try:
             results, outcome = await self._fetch(await self.run.reader.request(url, way.route), url)
         except _TooLate:
-            self.run.give_page_back()
             await self.run.ways.unused(way)
             raise
         spent = Spent(self.lease.token, self.lease.host.hid, url, results, outcome, way.gone)
@@ -239,7 +219,6 @@ class Visit:
         """How to ask for it; None when no route takes it any more, which settles it."""
         way = await self.run.ways.way(url)
         if way.none_left:
-            self.run.give_page_back()
             ended = unroutable(self.lease.token, self.lease.host.hid, url, way.none_left, self.run.clock.now())
             await self.run.basket.put(Item(settlement=with_next_visit(ended, self.run.reader.recrawl)))
         return None if way.none_left else way
@@ -249,7 +228,7 @@ class Visit:
         for asker in self.run.askers:
             url = asker.question(self.lease.host.name) if self._goes_on() else None
             robots = None if url is None else await self._robots(url)
-            if url and robots is not None and robots.check(url).allowed and self.run.take_page():
+            if url and robots is not None and robots.check(url).allowed:
                 asker.answered(url, await self._fetch_beside(url, is_robots=False))
 
     # -- robots ---------------------------------------------------------------------------------------------

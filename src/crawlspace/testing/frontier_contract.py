@@ -10,6 +10,7 @@ backend must take `now` from its caller, as embedded stores do.
 
 from __future__ import annotations
 
+from crawlspace.testing.frontier_contract_budget import BudgetSuite
 from crawlspace.testing.frontier_contract_claims import ClaimSuite
 from crawlspace.testing.frontier_contract_crowds import CrowdSuite
 from crawlspace.testing.frontier_contract_groups import GroupSuite
@@ -18,5 +19,5 @@ from crawlspace.testing.frontier_contract_ledger import LedgerSuite
 from crawlspace.testing.frontier_contract_settlements import SettlementSuite
 
 
-class FrontierContract(LeaseSuite, ClaimSuite, SettlementSuite, LedgerSuite, GroupSuite, CrowdSuite):
+class FrontierContract(LeaseSuite, ClaimSuite, SettlementSuite, LedgerSuite, GroupSuite, CrowdSuite, BudgetSuite):
     """The whole contract. It opens with two workers and one lost lease."""

@@ -102,3 +102,6 @@ class Wish(Struct, frozen=True):
     ttl_ms: int
     visit_ms: int
     """A host gets no more URLs than fit into this time at its delay (always one)."""
+    pages: int | None = None
+    """Requests that the whole crawl may make, whoever makes them: those that were settled and those that leased URLs
+    stand for are together never more. None: there is no such limit."""

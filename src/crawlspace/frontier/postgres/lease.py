@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from crawlspace.frontier.budget import within_budget
 from crawlspace.frontier.postgres import revisit
 from crawlspace.frontier.postgres.columns import lists, numbers, texts
 from crawlspace.frontier.postgres.groups import Asking, admit
@@ -69,7 +70,7 @@ async def lease(transaction: Transaction, wish: Wish, quotas: Quotas) -> list[Le
     """Hold due hosts, and give each with its best URLs to the worker."""
     leases: list[Lease] = []
     looked: list[int] = []
-    for number in range(ROUNDS):
+    for number in range(ROUNDS if wish.hosts else 0):
         wanted = wish.hosts - len(leases)
         due = await _choose(transaction, wanted, quotas, looked)
         looked += (host.hid for host in due)
@@ -78,6 +79,18 @@ async def lease(transaction: Transaction, wish: Wish, quotas: Quotas) -> list[Le
         if len(due) < wanted or len(admitted) == len(due):
             break
     return leases
+
+
+async def affordable(transaction: Transaction, wish: Wish) -> Wish:
+    """The wish within the crawl's page budget. Called before anything else is held.
+
+    Who leases under a budget waits for all others that do: none may see totals in which another's leases are missing.
+    """
+    if wish.pages is None:
+        return wish
+    await transaction.run(_SQL["take_turn"])
+    [(fetches, leased)] = await transaction.rows(_SQL["spent"])
+    return within_budget(wish, fetches, leased)
 
 
 async def _admit(transaction: Transaction, due: Sequence[_Due], wish: Wish, *, meet: bool) -> list[_Admitted]:

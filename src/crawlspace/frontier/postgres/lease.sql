@@ -73,3 +73,11 @@ SELECT least(
   (SELECT -1 FROM host h WHERE h.parked = 'host_budget' AND h.seed AND h.spent < %(seed_pages)s
      AND h.fetched < %(seed_pages)s LIMIT 1)
 );
+
+-- name: take_turn
+-- Wait for the others who lease under a page budget.
+SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' budget', 0));
+
+-- name: spent
+-- Requests that were settled, and URLs that stand for one.
+SELECT coalesce(sum(fetches), 0)::bigint, coalesce(sum(leased), 0)::bigint FROM tally;

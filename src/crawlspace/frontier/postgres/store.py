@@ -28,7 +28,7 @@ from crawlspace.frontier.postgres.book import Book
 from crawlspace.frontier.postgres.claim import claim
 from crawlspace.frontier.postgres.content import Contents
 from crawlspace.frontier.postgres.learned import declare, declared, learn, learned
-from crawlspace.frontier.postgres.lease import lease, next_due, renew
+from crawlspace.frontier.postgres.lease import affordable, lease, next_due, renew
 from crawlspace.frontier.postgres.ledger import Ledger
 from crawlspace.frontier.postgres.loss import clamp, reclaim, void
 from crawlspace.frontier.postgres.place import Place, Shards
@@ -167,13 +167,14 @@ class PostgresFrontier(RouteTable):
 
         async def work(transaction: Transaction, time: _Time) -> list[Lease]:
             self._asking = wish.worker
+            asked = await affordable(transaction, wish)
             kept = await renew(transaction, [each.token for each in given], wish.ttl_ms) if given else []
             if any(kept):
                 return list(compress(given, kept))
             await wake(transaction, wish.worker)
             if self._crowded is not None:
                 reached[:] = [await free_crowded(transaction, self._crowded)]
-            leases = await Contents(transaction).warned(await lease(transaction, wish, self._quotas))
+            leases = await Contents(transaction).warned(await lease(transaction, asked, self._quotas))
             given[:] = [_theirs(each, time) for each in leases]
             return given
 

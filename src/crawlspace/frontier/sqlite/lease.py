@@ -117,7 +117,7 @@ class Leasing:
     def run(self, wish: Wish, quotas: Quotas) -> list[Lease]:
         """Lease due hosts to the worker."""
         leases: list[Lease] = []
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if wish.hosts else 0):
             wanted = wish.hosts - len(leases)
             chosen = self._choose(wanted, quotas)
             admitted = self._admit(chosen, wish)
