@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from crawlspace.app.check import Checker, told
+from crawlspace.app.directory import CrawlDirectory
+from crawlspace.cli.options import settings_used
 from crawlspace.clock import SystemClock
 from crawlspace.errors import ConfigError
 from crawlspace.exchange import FetchError, FetchRequest, Rendered, Unrendered
@@ -121,7 +124,7 @@ async def check_asking(both: Opened) -> None:
     assert (passed.status, passed.error) == (200, None)
     assert passed.payload == b"<p>welcome</p>"
     assert b"welcome" in passed.body
-    assert passed.response_head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert passed.response_head.startswith(b"HTTP/1.1 200 \r\n")
     assert passed.request_head.startswith(b"GET /challenge HTTP/1.1\r\nHost: a.test\r\n")
     moved = await both.browser.fetch(FetchRequest("http://a.test/moved"))
     assert (moved.status, moved.headers.get("location"), moved.rendered) == (302, "http://b.test/app", None)
@@ -250,6 +253,13 @@ def test_pages_are_rendered_asked_for_and_bounded(web: ScriptWeb, tmp_path: Path
     asyncio.run(test())
 
 
+def run_check(web: ScriptWeb) -> str:
+    """What `check --deep` says: each capture is read as it was read then."""
+    place = CrawlDirectory(web.directory)
+    report = Checker(place, settings_used(place), SystemClock(), deep=True).run()
+    return " ".join(told(report))
+
+
 def test_a_crawl_renders_shells_and_sends_what_is_blocked_by_the_browser(web: ScriptWeb) -> None:
     put_app(web)
     put_challenge(web, "/two", '<p>let in</p><a href="/three">x</a>')
@@ -258,6 +268,7 @@ def test_a_crawl_renders_shells_and_sends_what_is_blocked_by_the_browser(web: Sc
     routes = {"routes": {"browser": {"kind": "browser"}}, "routing.order": ["browser"]}
     walls = {"routing.signatures": [{"id": "wall", "statuses": [403], "header": "server: wall"}]}
     web.crawl("http://a.test/app", rendering__evidence=True, **routes, **walls)
+    assert run_check(web) == "nothing is wrong; 4 captures looked at"
     for path in ("/app", "/one", "/two", "/three"):
         assert web.story(f"http://a.test{path}").state is UrlState.DONE, path
     detail = web.story("http://a.test/app").evidence

@@ -15,15 +15,16 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from crawlspace.clock import Clock
-from crawlspace.exchange import FetchError, FetchRequest, FetchResult, Headers, Rendered, Truncated, Unrendered
+from crawlspace.exchange import FetchError, FetchRequest, FetchResult, Rendered, Unrendered
 from crawlspace.fetch.dial import Dialler, Reach
+from crawlspace.fetch.foreign import Begun, Came, asked_head
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.pool import Pool
 from crawlspace.fetch.proxy import Proxies
 from crawlspace.fetch.rendering.chromium import Chromium, Gone, Opened, Way, says_gone
 from crawlspace.fetch.rendering.gate import Gate, Outside
 from crawlspace.fetch.rendering.settings import BrowserSettings
-from crawlspace.fetch.rendering.tab import Answer, Fields, Tab, is_page
+from crawlspace.fetch.rendering.tab import Answer, Tab, is_page
 from crawlspace.fetch.resolve import NetworkSettings, Resolver
 
 TRIES = 2
@@ -36,9 +37,7 @@ SLACK_SECONDS = 10.0
 """What opening and closing a page may take beside its own time."""
 _BLOCKED = frozenset({401, 403, 429, 503})
 """Answers behind which the page itself may come, when its scripts have done what they were asked."""
-_ORIG = "X-Orig-"
-"""In front of names of fields that no longer fit the body as it is kept."""
-_UNFIT = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_NOT_DONE = "it was not done"
 _NETWORK = {
     "ERR_NAME_NOT_RESOLVED": FetchError.DNS,
     "ERR_CONNECTION_RESET": FetchError.RESET,
@@ -104,18 +103,15 @@ class Browser:
 
     async def fetch(self, request: FetchRequest) -> FetchResult:
         """One page, asked for by the browser; a redirect is not followed. Raises on cancellation only."""
-        started_at, begun = self._clock.now(), self._clock.monotonic()
+        begun = Begun.now(request, self._clock)
         if request.method != "GET" or request.body:
-            failed = FetchResult(request.url, started_at, error=FetchError.LOCAL)
-            return replace(failed, detail="a browser sends plain requests only", request_body=request.body)
+            return begun.failed(FetchError.LOCAL, "a browser sends plain requests only")
         seen = await self._visit(request, None)
-        elapsed = round((self._clock.monotonic() - begun) * 1000)
-        base = FetchResult(request.url, started_at, elapsed)
         if isinstance(seen, Unrendered):
-            return replace(base, error=FetchError.RESET, detail=seen.why)
+            return begun.failed(FetchError.RESET, seen.why)
         if not seen.tab.answers:
-            return _failed(base, seen)
-        return self._answered(base, seen)
+            return begun.failed(*_failure(seen))
+        return self._answered(begun, seen)
 
     async def close(self) -> None:
         """End the browser. Pages that are open end with it."""
@@ -172,7 +168,7 @@ class Browser:
                     await tab.begin()
                     return await self._shown(opened, tab, gate)
             except TimeoutError:
-                return _Seen(tab, gate, None, problem=f"it was not done after {self._settings.timeout:g} s")
+                return _Seen(tab, gate, None, problem=f"{_NOT_DONE} after {self._settings.timeout:g} s")
             except Error as error:
                 if not chromium.is_alive or says_gone(error):
                     chromium.lost(error)
@@ -220,41 +216,29 @@ class Browser:
             html += _onward(tab.onward)
         return Rendered(html, self._clock.now(), why, tab.requests, tab.refused, seen.gate.size, seen.cut)
 
-    def _answered(self, base: FetchResult, seen: _Seen) -> FetchResult:
+    def _answered(self, begun: Begun, seen: _Seen) -> FetchResult:
         """The last document as the browser got it, shown as it was in the end."""
         last = seen.tab.answers[-1]
-        headers = _kept(last.headers)
-        head = _lines(f"HTTP/1.1 {last.status} {last.reason}".rstrip(), headers)
-        result = replace(
-            base,
-            url=last.url.partition("#")[0],
-            status=last.status,
-            headers=Headers(tuple((_bytes(name), _bytes(value)) for name, value in headers)),
-            request_head=_request_head(last),
-            response_head=head,
-            payload=last.body,
-            body=last.body,
-            truncated=Truncated.LENGTH if last.cut else None,
-            address=seen.gate.address,
-        )
-        if not is_page(last.headers) or not 200 <= last.status < 300:
+        came = begun.answered(self._limits, Came(last.status, last.headers, last.body, cut=last.cut))
+        result = replace(came, request_head=_asked(begun.request, last), address=seen.gate.address)
+        if result.error is not None or not is_page(last.headers) or not 200 <= last.status < 300:
             return result
         if seen.html is None:
             return replace(result, detail=f"not rendered: {seen.problem}")
         return result.showing(self._rendered(seen, seen.html, "its route is a browser"))
 
 
-def _failed(base: FetchResult, seen: _Seen) -> FetchResult:
+def _failure(seen: _Seen) -> tuple[FetchError, str]:
     """No answer came: why, by what our own way out knows, or else by what the browser says."""
     problem = seen.gate.problem
     if problem is not None:
-        return replace(base, error=problem.error, detail=problem.detail)
+        return problem.error, problem.detail
     if seen.gate.is_spent:
-        return replace(base, error=FetchError.PROTOCOL, detail="it sent more than browser.max_bytes")
-    if seen.problem.startswith("it was not done"):
-        return replace(base, error=FetchError.TOTAL_TIMEOUT, detail=seen.problem)
+        return FetchError.PROTOCOL, "it sent more than browser.max_bytes"
+    if seen.problem.startswith(_NOT_DONE):
+        return FetchError.TOTAL_TIMEOUT, seen.problem
     known = (error for start, error in _NETWORK.items() if f"net::{start}" in seen.problem)
-    return replace(base, error=next(known, FetchError.PROTOCOL), detail=seen.problem)
+    return next(known, FetchError.PROTOCOL), seen.problem
 
 
 def _cookies(request: FetchRequest) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
@@ -280,23 +264,10 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _kept(headers: Fields) -> list[tuple[str, str]]:
-    """Fields of an answer whose body is kept decoded: those that speak of its coding are renamed."""
-    return [(_ORIG + name if name.lower() in _UNFIT else name, value.replace("\n", ", ")) for name, value in headers]
-
-
-def _request_head(answer: Answer) -> bytes:
-    path = "/" + answer.url.partition("://")[2].partition("/")[2]
-    host = answer.url.partition("://")[2].partition("/")[0]
-    return _lines(f"GET {path} HTTP/1.1", [("Host", host), *answer.request])
-
-
-def _lines(first: str, fields: list[tuple[str, str]]) -> bytes:
-    return _bytes("\r\n".join((first, *(f"{name}: {value}" for name, value in fields), "", "")))
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("latin-1", "replace")
+def _asked(request: FetchRequest, answer: Answer) -> bytes:
+    """The request as the browser tells of it, in HTTP/1.1's words."""
+    lines = [f"{name}: {' '.join(value.split())}" for name, value in answer.request]
+    return asked_head(request)[:-2] + "".join(f"{line}\r\n" for line in lines).encode("latin-1", "replace") + b"\r\n"
 
 
 def _words(error: Exception) -> str:

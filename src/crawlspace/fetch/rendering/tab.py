@@ -45,9 +45,7 @@ class Session(Protocol):
 class Answer(NamedTuple):
     """A document that the browser asked for itself."""
 
-    url: str
     status: int
-    reason: str
     request: Fields
     headers: Fields
     body: bytes
@@ -201,9 +199,7 @@ class Tab:
         sent = list(event["request"]["headers"].items())
         goes_on = status in _REDIRECTS
         body, cut = (b"", False) if goes_on else await self._body(event)
-        answer = Answer(
-            event["request"]["url"], status, event.get("responseStatusText", ""), sent, headers, body, cut
-        )
+        answer = Answer(status, sent, headers, body, cut)
         self.answers.append(answer)
         self._answered.set()
         if goes_on or not is_page(headers):
