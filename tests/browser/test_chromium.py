@@ -23,6 +23,7 @@ from crawlspace.exchange import FetchError, FetchRequest, Rendered, Unrendered
 from crawlspace.fetch import FetchSettings, HttpFetcher, NetworkSettings
 from crawlspace.fetch.browser import Browser
 from crawlspace.fetch.rendering.chromium import memory_of, program
+from crawlspace.fetch.rendering.house import House
 from crawlspace.fetch.rendering.settings import BrowserSettings
 from crawlspace.states import UrlState
 
@@ -65,8 +66,9 @@ class Opened:
 
     def __init__(self, web: ScriptWeb, **settings: Any) -> None:
         network = NetworkSettings(**web.network())
-        chosen = BrowserSettings(executable=program(BrowserSettings()), user_agent=AGENT, wait=1, **settings)
-        self.browser = Browser(chosen, FetchSettings(), network, SystemClock())
+        chosen = BrowserSettings(user_agent=AGENT, wait=1, **settings)
+        self.house = House(chosen)
+        self.browser = Browser(self.house, chosen, FetchSettings(), network, SystemClock())
         self.plain = HttpFetcher(FetchSettings(), network, SystemClock(), user_agent=AGENT)
 
     async def render(self, url: str) -> Rendered | Unrendered:
@@ -161,7 +163,7 @@ async def check_hostile(web: ScriptWeb, both: Opened) -> None:
 
 async def check_crash(web: ScriptWeb, both: Opened) -> None:
     """A browser that is killed in the middle of a page is replaced, and the page is rendered."""
-    chromium = both.browser._chromium
+    chromium = both.house.browser
     assert chromium is not None
     assert chromium._pid is not None
     assert memory_of(chromium._pid) > 10 << 20
@@ -173,7 +175,7 @@ async def check_crash(web: ScriptWeb, both: Opened) -> None:
 
     web.pages["/api.json"] = strike
     assert "/after" in await both.html("http://a.test/app")
-    assert both.browser._chromium is not chromium
+    assert both.house.browser is not chromium
 
 
 def put_hostile(web: ScriptWeb) -> None:
@@ -247,7 +249,7 @@ def test_pages_are_rendered_asked_for_and_bounded(web: ScriptWeb, tmp_path: Path
             await check_hostile(web, both)
             await check_addresses(web, both)
             await check_crash(web, both)
-            homes = [both.browser._chromium._home] if both.browser._chromium else []
+            homes = [both.house.browser._home] if both.house.browser else []
         assert [home.exists() for home in homes] == [False]
 
     asyncio.run(test())

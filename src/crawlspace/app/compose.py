@@ -47,6 +47,7 @@ from crawlspace.engine.visit import Run
 from crawlspace.engine.walls import Walls
 from crawlspace.errors import UsageError
 from crawlspace.fetch.http import HttpFetcher
+from crawlspace.fetch.rendering.house import House
 from crawlspace.fetch.routes import RoutedFetcher
 from crawlspace.pages.links import PageSettings
 from crawlspace.parsers import Parser
@@ -186,7 +187,9 @@ class OpenCrawl:
         plain = HttpFetcher(
             settings.fetch, settings.network, plan.clock, user_agent=settings.agent(), public=bool(settings.contact)
         )
-        fetcher = RoutedFetcher(plain, route_fetchers(settings, plan.clock, self.directory.path), plan.clock)
+        house = House(settings.browser)
+        routes = route_fetchers(settings, plan.clock, self.directory.path, house)
+        fetcher = RoutedFetcher(plain, routes, plan.clock)
         recent = self.intake.recent
         committer = Committer(self.frontier, self.archive, recent, plan.clock, plan.watch)
         if settings.archive.revisits:
@@ -194,7 +197,7 @@ class OpenCrawl:
         if settings.content.fingerprints and settings.content.stop_copies:
             committer.prepare = Copies(self.frontier).stop
         run = _run(self, fetcher, plain)
-        rendering = rendering_of(settings, self.identity, self.frontier, plan.clock, plan.watch)
+        rendering = rendering_of(settings, house, self.identity, self.frontier, (plan.watch, plan.clock))
         run.reader.rendering = rendering
         controller = self.controller(committer.progress)
         run.held = controller.held

@@ -10,7 +10,7 @@ from crawlspace.clock import Clock
 from crawlspace.engine.rendering import Rendering
 from crawlspace.events import Watcher
 from crawlspace.fetch.browser import SLACK_SECONDS, Browser
-from crawlspace.fetch.rendering.chromium import program
+from crawlspace.fetch.rendering.house import House
 from crawlspace.fetch.rendering.settings import BrowserRoute
 from crawlspace.policy.rendering import Memory, kind_of, remembered
 from crawlspace.policy.traps import shape_of
@@ -22,12 +22,16 @@ from crawlspace.urls import Identity
 _NO_ROUTE = BrowserRoute()
 
 
-def browser_of(settings: Settings, clock: Clock, route: BrowserRoute = _NO_ROUTE) -> Browser:
+def browser_of(settings: Settings, clock: Clock, house: House, route: BrowserRoute = _NO_ROUTE) -> Browser:
     """A browser as a crawl or one of its routes has it, not started; raises `ConfigError` where there is none."""
     chosen = settings.browser
-    agent, timeout = settings.agent(route.user_agent or chosen.user_agent), route.seconds(chosen.timeout)
     return Browser(
-        msgspec.structs.replace(chosen, executable=program(chosen), user_agent=agent, timeout=timeout),
+        house,
+        msgspec.structs.replace(
+            chosen,
+            user_agent=settings.agent(route.user_agent or chosen.user_agent),
+            timeout=route.seconds(chosen.timeout),
+        ),
         settings.fetch,
         settings.network,
         clock,
@@ -36,19 +40,19 @@ def browser_of(settings: Settings, clock: Clock, route: BrowserRoute = _NO_ROUTE
 
 
 def rendering_of(
-    settings: Settings, identity: Identity, ledger: Ledger, clock: Clock, watch: Watcher
+    settings: Settings, house: House, identity: Identity, ledger: Ledger, watch: tuple[Watcher, Clock]
 ) -> Rendering | None:
     """What gives pages to a browser; None where no page is to be rendered. Raises `ConfigError`."""
     if not settings.rendering.on:
         return None
     return Rendering(
         settings=settings.rendering,
-        renderer=browser_of(settings, clock),
+        renderer=browser_of(settings, watch[1], house),
         ledger=ledger,
         identity=identity,
         pages=settings.discovery,
-        clock=clock,
-        watch=watch,
+        clock=watch[1],
+        watch=watch[0],
     )
 
 

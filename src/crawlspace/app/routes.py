@@ -20,21 +20,30 @@ from crawlspace.fetch.http import HttpFetcher
 from crawlspace.fetch.impersonate import ImpersonateFetcher, ImpersonateRoute
 from crawlspace.fetch.proxied import ProxyPool
 from crawlspace.fetch.proxy import Proxies
+from crawlspace.fetch.rendering.house import House
 from crawlspace.fetch.rendering.settings import BrowserRoute
 from crawlspace.fetch.resolve import Resolver
-from crawlspace.fetch.routes import Dressed, HttpRoute, Route
+from crawlspace.fetch.routes import Dressed, HttpRoute
 from crawlspace.fetch.service import EVERYWHERE, ServiceFetcher, ServiceRoute, service_limits
 from crawlspace.fetch.sessions import Maker, SessionFetcher, SessionSettings, from_file, from_function
 from crawlspace.ports import Fetcher
 from crawlspace.settings import Settings
 
 
-def route_fetchers(settings: Settings, clock: Clock, beside: Path = Path()) -> dict[str, Fetcher]:
+def route_fetchers(
+    settings: Settings, clock: Clock, beside: Path = Path(), house: House | None = None
+) -> dict[str, Fetcher]:
     """A fetcher for each route, by name; raises `ConfigError` for one that cannot be used here.
 
-    Files that a route names are looked for `beside` the crawl's own first.
+    Files that a route names are looked for `beside` the crawl's own first. Routes by browser share the `house`.
     """
-    return {name: _fetcher(route, settings, clock, beside) for name, route in settings.routes.items()}
+    house = house or House(settings.browser)
+    return {
+        name: browser_of(settings, clock, house, route)
+        if isinstance(route, BrowserRoute)
+        else _fetcher(route, settings, clock, beside)
+        for name, route in settings.routes.items()
+    }
 
 
 def longest_request(settings: Settings) -> float:
@@ -43,7 +52,9 @@ def longest_request(settings: Settings) -> float:
     return max([usual, *(route.seconds(usual) for route in settings.routes.values())])
 
 
-def _fetcher(route: Route, settings: Settings, clock: Clock, beside: Path) -> Fetcher:
+def _fetcher(
+    route: HttpRoute | ImpersonateRoute | ServiceRoute, settings: Settings, clock: Clock, beside: Path
+) -> Fetcher:
     match route:
         case HttpRoute():
             fetcher = _http(route, settings, clock)
@@ -56,8 +67,6 @@ def _fetcher(route: Route, settings: Settings, clock: Clock, beside: Path) -> Fe
             limits = service_limits(route, settings.fetch)
             client = HttpFetcher(limits, anywhere, clock, user_agent=settings.agent())
             return ServiceFetcher(route, client, _means(settings, clock))
-        case BrowserRoute():
-            return browser_of(settings, clock, route)
 
 
 def _means(settings: Settings, clock: Clock) -> Means:

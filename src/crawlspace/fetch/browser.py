@@ -1,6 +1,5 @@
 """Pages through a browser: answers that are there already are rendered, others it asks for itself.
 
-One browser for a process, started when it is first wanted, and replaced when it has ended or has served long enough.
 Each page is in a context of its own with a way out of its own (`rendering.gate`), within limits of time, bytes,
 requests and size; whatever it does comes back as a value. Pages that are open in a browser that ends are given to
 another, once.
@@ -21,8 +20,9 @@ from crawlspace.fetch.foreign import Begun, Came, asked_head
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.pool import Pool
 from crawlspace.fetch.proxy import Proxies
-from crawlspace.fetch.rendering.chromium import Chromium, Gone, Opened, Way, says_gone
+from crawlspace.fetch.rendering.chromium import Gone, Opened, Way, says_gone
 from crawlspace.fetch.rendering.gate import Gate, Outside
+from crawlspace.fetch.rendering.house import House
 from crawlspace.fetch.rendering.settings import BrowserSettings
 from crawlspace.fetch.rendering.tab import Answer, Tab, is_page
 from crawlspace.fetch.resolve import NetworkSettings, Resolver
@@ -63,12 +63,11 @@ class _Seen(NamedTuple):
 
 
 class Browser:
-    """Renders answers (`ports.Renderer`) and fetches pages (`ports.Fetcher`); settings name the browser's program and
-    user agent. Raises `ConfigError` for those that cannot be used.
-    """
+    """Renders answers (`ports.Renderer`) and fetches pages (`ports.Fetcher`), in a browser that others use too."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- the browser, how it is used here, and the settings of what it shares with others
         self,
+        house: House,
         settings: BrowserSettings,
         limits: FetchSettings,
         network: NetworkSettings,
@@ -76,21 +75,17 @@ class Browser:
         *,
         public: bool = True,
     ) -> None:
+        """The settings are those of its pages, with the user agent as it is sent. Raises `ConfigError` for what
+        cannot be used, and where no browser is.
+        """
+        house.enter()
+        self._house = house
         self._settings = settings
         self._limits = limits
         self._clock = clock
         self._resolver = Resolver(network, clock)
         dialler = Dialler(limits, Reach.of(network, public), self._resolver, Pool(1, 0))
-        self._outside = Outside(dialler, limits, Proxies(network.proxy, network.proxy_auth, {}))
-        self._room = asyncio.Semaphore(settings.pages)
-        self._starting = asyncio.Lock()
-        self._chromium: Chromium | None = None
-        self._old: set[Chromium] = set()
-
-    @property
-    def seconds(self) -> float:
-        """What a page takes at most once it has a place."""
-        return self._settings.timeout + SLACK_SECONDS
+        self._outside = Outside(dialler, limits, Proxies(network.proxy, {}, {}))
 
     async def render(self, result: FetchResult, why: str) -> Rendered | Unrendered:
         """The document that a browser makes of an answer, whose own page is not asked for again."""
@@ -114,37 +109,16 @@ class Browser:
         return self._answered(begun, seen)
 
     async def close(self) -> None:
-        """End the browser. Pages that are open end with it."""
-        for each in (*self._old, *([self._chromium] if self._chromium else [])):
-            await each.stop()
-        self._old.clear()
-        self._chromium = None
+        """End the browser, unless others have pages in it. Pages that are open end with it."""
+        await self._house.leave()
         await self._resolver.close()
 
-    # -- the browser ----------------------------------------------------------------------------------------
-
-    async def _running(self) -> Chromium:
-        """A browser that works, and has not worked for too long."""
-        async with self._starting:
-            now = self._chromium
-            if now is not None and now.is_alive and now.served < self._settings.renew_after:
-                return now
-            if now is not None:
-                self._old.add(now)
-            await self._tidy()
-            self._chromium = await Chromium.start(self._settings)
-            return self._chromium
-
-    async def _tidy(self) -> None:
-        """End old browsers in which no page is open."""
-        for each in [old for old in self._old if old.open == 0 or not old.is_alive]:
-            self._old.discard(each)
-            await each.stop()
+    # -- pages ----------------------------------------------------------------------------------------------
 
     async def _visit(self, request: FetchRequest, given: FetchResult | None) -> _Seen | Unrendered:
         """The page, in another browser when the first one ends with it."""
         why = ""
-        async with self._room:
+        async with self._house.room:
             for _ in range(TRIES):
                 gate = Gate(self._outside, self._settings.max_bytes)
                 try:
@@ -158,7 +132,7 @@ class Browser:
     async def _page(self, request: FetchRequest, given: FetchResult | None, gate: Gate) -> _Seen:
         from playwright.async_api import Error
 
-        chromium = await self._running()
+        chromium = await self._house.running()
         cookies, fields = _cookies(request)
         way = Way(await gate.open(), self._settings.user_agent, self._limits.tls_verify, cookies, request.url)
         async with chromium.tab(way) as opened:
