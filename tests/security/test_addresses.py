@@ -11,11 +11,13 @@ from typing import Any
 import can_ada
 import pytest
 
+from crawlspace.app.routes import route_fetchers
 from crawlspace.clock import SystemClock
 from crawlspace.engine.robots import ask_for_rules
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult
 from crawlspace.fetch import FetchSettings, HttpFetcher, NetworkSettings
 from crawlspace.fetch.request import Unsendable, destination_of
+from crawlspace.settings import convert
 from crawlspace.states import UrlState
 from crawlspace.urls import Identity, IdentitySettings, canonicalize, origin_of, policy_from
 
@@ -139,6 +141,25 @@ def test_row_1_no_robots_file_is_read_from_a_private_address(web: Any, tripwire:
 
     asyncio.run(test())
     assert {origin_of(url) for url in web.urls} == {"http://a.test"}
+
+
+@pytest.mark.parametrize("kind", ["http", "impersonate", "service"])
+def test_row_1_every_form_is_refused_on_the_routes_of_blocked_pages(web: Any, tripwire: int, kind: str) -> None:
+    """Also where a library connects for us, and where a service is asked to."""
+    options = {"url": f"http://127.0.0.1:{tripwire}/"} if kind == "service" else {}
+    if kind == "impersonate":
+        pytest.importorskip("curl_cffi")
+    settings = convert({"contact": "x", "routes": {"way": {"kind": kind, **options}}}, "test")
+
+    async def test() -> None:
+        fetcher = route_fetchers(settings, SystemClock())["way"]
+        for form in FORMS:
+            url = canonicalize(f"http://{form}:{tripwire}/x")
+            answer = await fetcher.fetch(FetchRequest(url))
+            assert answer.error is FetchError.ADDRESS_REFUSED, form
+        await fetcher.close()
+
+    asyncio.run(test())
 
 
 def test_row_1_a_crawl_that_meets_a_private_host_ends_without_it(web: Any, tripwire: int) -> None:
