@@ -207,3 +207,16 @@ def test_a_lease_reads_what_it_gives_however_long_a_queue_is(large: Place) -> No
     given, read = asyncio.run(story())
     assert given == 20
     assert read <= 10 * given
+
+
+def test_exports_read_in_the_order_of_an_index_and_sort_nothing(large: Place) -> None:
+    texts = statements(PACKAGE, "export.sql")
+    way = statements(PACKAGE, "looks.sql")["way"].encode()
+    with psycopg.connect(large.address, autocommit=True) as connection:
+        connection.execute(b"ANALYZE")
+        connection.execute(way, {"schema": large.schema, "purpose": "plans"})
+        with connection.transaction():
+            for name in ("queued", "delayed", "ended"):
+                query = f"EXPLAIN DECLARE {name} CURSOR FOR {texts[name]}".encode()
+                found = connection.execute(query, {"shard": 3, "hids": None, "states": [3]}).fetchall()
+                assert not [line for (line,) in found if "Sort" in line], (name, found)

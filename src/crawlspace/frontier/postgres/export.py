@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from heapq import merge
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from crawlspace.errors import UsageError
-from crawlspace.frontier.postgres.looks import Look, look
+from crawlspace.frontier.postgres.looks import AT_ONCE, Look, look
 from crawlspace.frontier.postgres.place import Place
 from crawlspace.frontier.postgres.sessions import Row, queries
 from crawlspace.frontier.rows import Ending, Waiting
@@ -18,6 +22,18 @@ _SQL = queries("export.sql")
 
 _WAITING = len(Waiting._fields)
 _ENDING = _WAITING + len(Ending._fields)
+_NUMBER, _PARENT = Waiting._fields.index("id"), Waiting._fields.index("parent")
+_SEGMENT, _COPY_OF = (_WAITING + Ending._fields.index(name) for name in ("segment", "copy_of"))
+
+LEAST_AT_ONCE = 50
+"""Rows of one shard that are fetched together, where there are many shards."""
+
+
+class _Names(NamedTuple):
+    """What stands behind numbers."""
+
+    urls: Mapping[int | None, str]
+    files: Mapping[int | None, str]
 
 
 @contextmanager
@@ -41,14 +57,16 @@ class Snapshot:
         of none.
         """
         hids = None if host is None else self._hids(host)
-        of = {"hids": hids, "of_shards": hids and [self._look.shards.of(hid) for hid in hids], "all": self._look.all}
+        shards = self._look.all if hids is None else sorted({self._look.shards.of(hid) for hid in hids})
         if states - TERMINAL:
             for name in ("queued", "delayed"):
-                waiting = map(_waiting, self._look.stream(_SQL[name], **of))
-                yield from (story for story in waiting if story.state in states)
+                rows = chain.from_iterable(self._streams(name, shards, hids))
+                yield from (story for story in self._told(rows, _waiting) if story.state in states)
         ended = [int(state) for state in states & TERMINAL]
         if ended:
-            yield from map(_ended, self._look.stream(_SQL["ended"], states=ended, **of))
+            # Shard by shard the server has them in order: it sorts nothing, and the first come at once.
+            in_order = merge(*self._streams("ended", shards, hids, states=ended), key=itemgetter(_NUMBER))
+            yield from self._told(in_order, _ended)
 
     def reach(self) -> dict[str, int]:
         """How far settled captures reach into each file of these workers' archives."""
@@ -62,6 +80,26 @@ class Snapshot:
         """The worker who made an archive file, in words, if it is none of these."""
         return self._look.owner(file, self._workers)
 
+    def _streams(self, name: str, shards: Sequence[int], hids: list[int] | None, **of: Any) -> list[Iterator[Row]]:
+        """The rows of each shard; together they wait for no more memory than one would."""
+        at_once = max(AT_ONCE // len(shards), LEAST_AT_ONCE)
+        return [self._look.stream(_SQL[name], at_once, shard=shard, hids=hids, **of) for shard in shards]
+
+    def _told(self, rows: Iterable[Row], tell: Callable[[Row, _Names], Story]) -> Iterator[Story]:
+        """The stories of rows, with the names behind their numbers, which are looked up for many rows together."""
+        waiting = iter(rows)
+        while some := list(islice(waiting, AT_ONCE)):
+            names = self._names(some)
+            for row in some:
+                yield tell(row, names)
+
+    def _names(self, rows: Sequence[Row]) -> _Names:
+        numbers = {row[place] for row in rows for place in (_PARENT, _COPY_OF) if place < len(row)} - {None}
+        segments = {row[_SEGMENT] for row in rows if len(row) > _SEGMENT} - {None}
+        urls = self._look.rows(_SQL["urls"], id=list(numbers), all=self._look.all) if numbers else ()
+        files = self._look.rows(_SQL["files"], id=list(segments)) if segments else ()
+        return _Names(dict(urls), dict(files))
+
     def _hids(self, host: str) -> list[int]:
         found = [hid for (hid,) in self._look.rows(_SQL["host"], name=host)]
         if not found:
@@ -69,12 +107,14 @@ class Snapshot:
         return found
 
 
-def _waiting(row: Row) -> Story:
-    parent, host, leased = row[_WAITING:]
+def _waiting(row: Row, names: _Names) -> Story:
+    waiting = Waiting._make(row[:_WAITING])
+    host, leased = row[_WAITING:]
     state = UrlState.LEASED if leased else UrlState.QUEUED
-    return told(Waiting._make(row[:_WAITING]), Ending(state, 0), (parent, host))
+    return told(waiting, Ending(state, 0), (names.urls.get(waiting.parent), host))
 
 
-def _ended(row: Row) -> Story:
-    parent, copy_of, file, host = row[_ENDING:]
-    return told(Waiting._make(row[:_WAITING]), Ending._make(row[_WAITING:_ENDING]), (parent, host), copy_of, file)
+def _ended(row: Row, names: _Names) -> Story:
+    waiting, end = Waiting._make(row[:_WAITING]), Ending._make(row[_WAITING:_ENDING])
+    copy_of, file = names.urls.get(end.copy_of), names.files.get(end.segment)
+    return told(waiting, end, (names.urls.get(waiting.parent), row[_ENDING]), copy_of, file)

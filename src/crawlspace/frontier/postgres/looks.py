@@ -63,10 +63,10 @@ class Look:
         """The rows of a statement that has few."""
         return self._connection.cursor(binary=True).execute(query, parameters).fetchall()
 
-    def stream(self, query: bytes, **parameters: Any) -> Iterator[Row]:
-        """The rows of a statement, as they are asked for; others may be asked meanwhile."""
+    def stream(self, query: bytes, at_once: int = AT_ONCE, **parameters: Any) -> Iterator[Row]:
+        """The rows of a statement, as they are asked for, so many fetched together; others may be asked meanwhile."""
         with self._connection.cursor(f"look_{next(self._names)}", binary=True) as cursor:
-            cursor.itersize = AT_ONCE
+            cursor.itersize = at_once
             yield from cursor.execute(query, parameters)
 
 

@@ -1,11 +1,12 @@
 -- name: way
--- A look at everything may take long, and changes nothing. Whoever asks may think between two rows.
+-- A look at everything may take long, and changes nothing. Whoever asks may think between two rows, and wants the first
+-- ones soon.
 SELECT
   set_config('search_path', %(schema)s, false),
   set_config('application_name', %(purpose)s, false),
   set_config('statement_timeout', '0', false),
   set_config('idle_in_transaction_session_timeout', '0', false),
-  set_config('cursor_tuple_fraction', '1', false),
+  set_config('cursor_tuple_fraction', '0.001', false),
   set_config('default_transaction_isolation', 'repeatable read', false),
   set_config('default_transaction_read_only', 'on', false);
 
