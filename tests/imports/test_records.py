@@ -97,7 +97,7 @@ def test_an_interrupted_import_says_that_the_same_command_goes_on_and_it_does(
     assert "interrupted; the same command goes on" in first.stderr
     again = crawlspace("import", "crawl", SAMPLE, *options, "--json")
     assert again.code == 0
-    assert again.facts["captures"] + again.facts["known"] == 1
+    assert again.facts["captures"] + again.facts["known"] == 2, "the page and its revisit"
     assert crawlspace("export", "crawl", "-o", "a.jsonl", "--what", "records").code == 0
     assert len(Path("a.jsonl").read_text().splitlines()) == 1
 

@@ -21,6 +21,7 @@ from crawlspace.app.compose import OpenCrawl
 from crawlspace.app.importing.captures import Found
 from crawlspace.app.importing.imported import Imported
 from crawlspace.app.importing.lists import Listed
+from crawlspace.app.importing.revisits import ABSENT, whole
 from crawlspace.app.store import Store
 from crawlspace.archive.record import date_text
 from crawlspace.archive.warc import WarcArchive
@@ -57,6 +58,9 @@ from crawlspace.types import (
 CAPTURES_AT_ONCE = 100
 BYTES_AT_ONCE = 16 << 20
 URLS_AT_ONCE = 1000
+REVISITS_AT_ONCE = 1000
+REVISITS_WAITING = 20_000
+"""Revisits that are held until all sources are read: some 50 MB."""
 ROOTS_MAX = 1000
 ROBOTS = "/robots.txt"
 
@@ -168,16 +172,46 @@ class Adopting:
         self._since = wishes.since
         self._draws = wishes.draws
         self._roots: set[str] = set()
+        self._waiting: list[Found] = []
+        """Revisits whose original may come in a later source."""
         self._reader = reader
         self._basket = basket
         self._committer = committer
         self._first = front_class(crawl.plan.settings.priority, 0, Relation.USER)
 
     async def captures(self, found: Iterable[Found]) -> None:
-        """Take captures in; returns when they are durable."""
+        """Take captures in; returns when they are durable. Revisits may wait for `finish`."""
+        revisits: list[Found] = []
         for batch in _batches(found):
-            for placed in await self._placed(batch):
-                await self._capture(placed)
+            revisits += [each for each in batch if each.revisit is not None]
+            await self._captures([each for each in batch if each.revisit is None])
+            if len(revisits) >= REVISITS_AT_ONCE:
+                await self._revisits(revisits)
+                revisits = []
+        await self._revisits(revisits)
+
+    async def finish(self) -> None:
+        """All sources are read: revisits whose original has not come are passed over, and counted."""
+        waiting, self._waiting = self._waiting, []
+        await self._revisits(waiting, last=True)
+
+    async def _captures(self, batch: Sequence[Found]) -> None:
+        for placed in await self._placed(batch):
+            await self._capture(placed)
+
+    async def _revisits(self, revisits: Sequence[Found], *, last: bool = False) -> None:
+        """Take revisits in with the payloads of their originals; unless it is the `last` time, the others wait."""
+        await self._drained()
+        for start in range(0, len(revisits), CAPTURES_AT_ONCE):
+            batch = revisits[start : start + CAPTURES_AT_ONCE]
+            found = await whole(self._crawl, batch)
+            for revisit, each in zip(batch, found, strict=True):
+                if isinstance(each, Found):
+                    await self._captures([each])
+                elif last or each != ABSENT or len(self._waiting) >= REVISITS_WAITING:
+                    self._done.passed[each] += 1
+                else:
+                    self._waiting.append(revisit)
         await self._drained()
 
     async def urls(self, listed: Iterable[Listed]) -> None:

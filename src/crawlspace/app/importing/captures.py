@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from crawlspace.app.importing.imported import Imported
 from crawlspace.archive import foreign
-from crawlspace.archive.captures import capture_of, is_request_of
+from crawlspace.archive.captures import REVISIT, capture_of, is_request_of, lacks_payload
 from crawlspace.archive.disk import RealDisk
 from crawlspace.archive.members import BrokenMember, members
 from crawlspace.archive.record import HEAD_LIMIT, BrokenRecord, Record, decode
@@ -43,6 +43,8 @@ class Found(Struct, frozen=True):
     capture: Capture
     pointer: Pointer | None = None
     """Where it lies in the crawl's archive already."""
+    revisit: Record | None = None
+    """Set where it has no payload of its own: the record that says which other capture has it."""
 
 
 class Shelf(Struct, frozen=True):
@@ -163,7 +165,7 @@ def _captures(records: Iterable[Placed], path: Path, done: Imported) -> Iterator
             yield from _found(held, request, record, path, done)
             held, request = None, None
         match record.kind:
-            case "response":
+            case "response" | "revisit":
                 held = placed
             case "request":
                 request = record
@@ -187,6 +189,12 @@ def _found(held: Placed, before: Record | None, after: Record | None, path: Path
     except BrokenRecord as error:
         place = "" if pointer is None else f", byte {pointer.offset}"
         done.lost(f"{path.name}{place}: a response says nothing: {error}")
+        return
+    if response.kind == REVISIT:
+        if capture.status == 304 or not lacks_payload(response):
+            done.passed["revisits that say only that a page had not changed"] += 1
+        else:
+            yield Found(capture, revisit=response)
         return
     if not capture.status:
         done.passed["responses without a status"] += 1

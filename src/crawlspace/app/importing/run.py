@@ -75,6 +75,7 @@ async def import_sources(
                 await importing.source(source)
                 reached.last = str(source.path)
                 await _note(crawl, reached)
+            await adopter.finish()
         await crawl.frontier.note({REACHED: ""})
     return done
 
