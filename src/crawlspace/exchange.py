@@ -202,6 +202,8 @@ class FetchResult(Struct, frozen=True):
     truncated: Truncated | None = None
     address: str = ""
     """IP address really connected to, with port."""
+    protocol: str = ""
+    """What was spoken, as ALPN names it, such as `h2`; heads are then put into the words of HTTP/1.1. "": that."""
     route: str = ""
     """The route by which it came; empty for plain HTTP."""
     rendered: Rendered | None = None
@@ -321,6 +323,8 @@ class Capture(Struct, frozen=True):
     payload: bytes
     truncated: Truncated | None = None
     address: str = ""
+    protocol: str = ""
+    """As in `FetchResult`."""
     method: str = "GET"
     refers_to: Reference | None = None
     """For status 304 the capture that is still right; else one with the same payload, which is not kept twice."""

@@ -50,6 +50,7 @@ SHAPES = {
     "post": {"request_head": b"POST / HTTP/1.1\r\nHost: a\r\n\r\n", "request_body": b"\r\n\r\nx=1", "method": "POST"},
     "version 6 address": {"address": "2001:db8::1"},
     "no address": {"address": ""},
+    "spoken over HTTP/2": {"protocol": "h2"},
     "before 1970": {"at": -1},
     "any bytes": {"payload": random.Random(7).randbytes(70_000)},
     "large and repeating": {"payload": b"0123456789abcdef" * 200_000},
@@ -122,6 +123,14 @@ def test_the_fields_are_those_of_the_standard(archive: MakeArchive, capture: Mak
     assert response["Content-Type"] == "application/http;msgtype=response"
     assert request["Content-Type"] == "application/http;msgtype=request"
     assert request["WARC-Concurrent-To"] == response["WARC-Record-ID"]
+
+
+def test_another_protocol_than_http_1_is_named_in_both_records(
+    archive: MakeArchive, capture: MakeCapture, directory: Path
+) -> None:
+    store(archive(), [capture(protocol="h2"), capture()])
+    (path,) = directory.iterdir()
+    assert [fields["WARC-Protocol"] for fields in fields_of(path) if "WARC-Protocol" in fields] == ["h2", "h2"]
 
 
 def test_record_ids_are_all_different_and_are_uuids(

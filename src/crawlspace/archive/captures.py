@@ -98,7 +98,8 @@ def records_of(capture: Capture, place: Place, *, metadata: bool = True) -> Writ
     behind = []
     if capture.request_head:
         digest = sha1_name(capture.request_head, capture.request_body)
-        fields = f"{asked}{common}{digest}\r\nContent-Type: application/http;msgtype=request"
+        spoken = f"\r\nWARC-Protocol: {plain(capture.protocol)}" if capture.protocol else ""
+        fields = f"{asked}{common}{digest}{spoken}\r\nContent-Type: application/http;msgtype=request"
         behind.append(lay_out(REQUEST, fields, capture.request_head, capture.request_body))
     if metadata and capture.facts is not None:
         block = _ENCODER.encode(capture.facts)
@@ -114,6 +115,8 @@ def _response_fields(capture: Capture, head: bytes, payload_digest: str) -> str:
     own = _reference(capture, capture.refers_to) if capture.refers_to else ""
     if address := bare_address(capture.address):
         own += f"WARC-IP-Address: {address}\r\n"
+    if capture.protocol:
+        own += f"WARC-Protocol: {plain(capture.protocol)}\r\n"
     if capture.truncated:
         own += f"WARC-Truncated: {capture.truncated.value}\r\n"
     if capture.rendered:
@@ -241,6 +244,7 @@ def capture_of(response: Record, request: Record | None, conversion: Record | No
         payload=payload,
         truncated=_truncated(response.fields.get("warc-truncated")),
         address=response.fields.get("warc-ip-address", ""),
+        protocol="h2" if response.fields.get("warc-protocol") == "h2" else "",
         method=request_head.partition(b" ")[0].decode("latin-1") if request_head else "GET",
         refers_to=reference_of(response),
         rendered=rendered_of(conversion),

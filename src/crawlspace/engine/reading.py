@@ -343,6 +343,7 @@ def capture_of(result: FetchResult) -> Capture:
         payload=result.payload,
         truncated=result.truncated,
         address=result.address,
+        protocol=result.protocol,
         method=method or "GET",
         rendered=result.rendered,
     )

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from crawlspace.exchange import FetchError
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.resolve import Endpoint
 from crawlspace.fetch.response import ResponseReader
+
+if TYPE_CHECKING:
+    from crawlspace.fetch.http2 import Talk
 
 _NEVER = float("inf")
 
@@ -29,6 +32,8 @@ class Connection(asyncio.Protocol):
         self.closed = False
         self.address = str(endpoint)
         """Where the answers come from, as text with its port; "" where a proxy alone knows."""
+        self._talk: Talk | None = None
+        """What is said over HTTP/2, where the server chose that."""
         self._limits = limits
         self._patience = min(limits.idle_timeout, limits.min_rate_after)
         self._on_closed = on_closed
@@ -54,10 +59,24 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             self._reader_lost(clean=False)
             return answered
-        self._transport.write(request)
+        if self._talk is None:
+            self._transport.write(request)
+        else:
+            self._talk.ask(request, reader)
+            self._go_on(self._talk)
         if self._rings_at > deadline or self._rings_at > now + self._patience:
             self._watch_until(self._due())
         return answered
+
+    @property
+    def protocol(self) -> str:
+        """What is spoken, as ALPN names it; "" for HTTP/1.1."""
+        return "" if self._talk is None else "h2"
+
+    @property
+    def declined(self) -> bool:
+        """The server has taken HTTP/2 and now wants HTTP/1.1."""
+        return self._talk is not None and self._talk.declined
 
     def keep(self) -> None:
         """Wait for another request; the connection closes by itself after the time set for that."""
@@ -86,15 +105,36 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         if self.closed:
             self._transport.abort()
+        elif self._limits.http2 and _chosen(transport) == "h2":
+            from crawlspace.fetch.http2 import Talk  # an extra
+
+            self._talk = Talk(self._limits)
+            self._transport.write(self._talk.to_send())
 
     def data_received(self, data: bytes) -> None:
         reader = self._reader
+        if self._talk is not None:
+            self._heard_at = self._loop.time()
+            self._talk.feed(data)
+            self._go_on(self._talk)
+            return
         if reader is None:  # nobody asked: what it answers to cannot be told
             self.abort()
             return
         self._heard_at = self._loop.time()
         if reader.feed(data):
             self._end(reader)
+
+    def _go_on(self, talk: Talk) -> None:
+        """Send what is due over HTTP/2, and see whether the answer is complete."""
+        due = talk.to_send()
+        if due and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(due)
+        if self._reader is None:
+            if not talk.usable:
+                self.abort()
+        elif self._reader.done:
+            self._end(self._reader)
 
     def eof_received(self) -> bool:
         self._reader_lost(clean=True)
@@ -157,13 +197,22 @@ class Connection(asyncio.Protocol):
 
     def _reader_lost(self, clean: bool) -> None:
         if self._reader is not None:
-            self._reader.lost(clean)
+            self._reader.lost(clean and self._talk is None)  # over HTTP/2 a stream has an end of its own
             self._end(self._reader)
 
     def _end(self, reader: ResponseReader) -> None:
         self._reader = None
+        if self._talk is not None:
+            reader.reusable = self._talk.end()
+            self._go_on(self._talk)
         if not reader.reusable:
             self.abort()
         answered, self._answered = self._answered, None
         if answered is not None and not answered.done():
             answered.set_result(None)
+
+
+def _chosen(transport: asyncio.BaseTransport) -> str | None:
+    """The protocol that the server chose in the handshake, where there was one."""
+    secure = transport.get_extra_info("ssl_object")
+    return None if secure is None else secure.selected_alpn_protocol()

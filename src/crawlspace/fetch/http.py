@@ -93,6 +93,7 @@ class HttpFetcher:
             body=reader.body,
             truncated=reader.truncated,
             address=exchange.connection.address,
+            protocol=exchange.connection.protocol,
         )
 
     async def address_of(self, url: str) -> str | None:
@@ -156,9 +157,11 @@ class HttpFetcher:
             if reader.reusable:
                 self._pool.put(origin, connection)
                 return asked
-            if not was_used or reader.received or reader.error is not FetchError.RESET:
+            if reader.received or reader.error is not FetchError.RESET or not (was_used or connection.declined):
                 return asked
-            # The server had closed a connection that was kept: once more, on a fresh one.
+            # The server had closed a connection that was kept, or wants HTTP/1.1: once more, on a fresh one.
+            if connection.declined:
+                self._dialler.tls.decline_http2(origin)
             connection = await self._open(origin, proxy, deadline)
 
     def _reader(self, request: FetchRequest) -> ResponseReader:

@@ -63,6 +63,10 @@ class FetchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     idle_connections: Annotated[
         int, msgspec.Meta(ge=0, le=100_000, description="Unused connections kept open in all.")
     ] = 512
+    http2: Annotated[
+        bool,
+        msgspec.Meta(description="Speak HTTP/2 with servers that choose it over TLS; needs the extra http2."),
+    ] = False
     tls_verify: Annotated[
         bool, msgspec.Meta(description="Check certificates and host names; turning this off trusts anybody.")
     ] = True

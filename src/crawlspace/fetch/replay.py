@@ -30,5 +30,6 @@ def result_of(capture: Capture, limits: FetchSettings) -> FetchResult:
         body=reader.body,
         truncated=capture.truncated or reader.truncated,
         address=capture.address,
+        protocol=capture.protocol,
     )
     return result if capture.rendered is None else result.showing(capture.rendered)

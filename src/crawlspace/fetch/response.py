@@ -130,6 +130,11 @@ class ResponseReader:
         else:
             self._stop(FetchError.RESET, "the connection ended before the body", Truncated.DISCONNECT)
 
+    def broken(self, error: FetchError, detail: str) -> None:
+        """What carries the response has failed, in a way that the response itself does not show."""
+        if not self.done:
+            self._stop(error, detail, Truncated.DISCONNECT if self.head else None)
+
     def overdue(self, error: FetchError, detail: str) -> None:
         """A time limit is over."""
         self._stop(error, detail, Truncated.TIME if self.head else None)

@@ -7,13 +7,17 @@ for no other, and so does a client certificate.
 from __future__ import annotations
 
 import ssl
+from collections import OrderedDict
 from collections.abc import Mapping
+from importlib.util import find_spec
 
 from crawlspace.errors import ConfigError
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.request import Origin, origin_from
 
 UNVERIFIED = "the certificate was not checked"
+_REMEMBERED = 4096
+"""Origins that are known to want HTTP/1.1."""
 
 
 class Contexts:
@@ -25,34 +29,45 @@ class Contexts:
         self._certificates: Mapping[Origin, str] = {
             origin_from(text): file for text, file in settings.client_certificates.items()
         }
-        self._made: dict[tuple[bool, str], ssl.SSLContext] = {}
+        self._made: dict[tuple[bool, str, bool], ssl.SSLContext] = {}
+        self._plain: OrderedDict[Origin, None] = OrderedDict()
+        """Origins that take HTTP/2 and then want HTTP/1.1."""
+        if settings.http2 and find_spec("h2") is None:
+            raise ConfigError("fetch.http2 needs the package h2", hint="pip install 'crawlspace[http2]'")
         if settings.ca_file:
-            self._context(settings.tls_verify, "")
+            self._context(settings.tls_verify, "", False)
         for origin in self._certificates:
             self.of(origin)
 
     def of(self, origin: Origin) -> ssl.SSLContext:
         """The context for connections to this origin."""
-        return self._context(self.verifies(origin), self._certificates.get(origin, ""))
+        http2 = self._settings.http2 and origin not in self._plain
+        return self._context(self.verifies(origin), self._certificates.get(origin, ""), http2)
+
+    def decline_http2(self, origin: Origin) -> None:
+        """Offer this origin HTTP/1.1 alone from now on."""
+        self._plain[origin] = None
+        if len(self._plain) > _REMEMBERED:
+            self._plain.popitem(last=False)
 
     def verifies(self, origin: Origin) -> bool:
         """Whether the origin has to prove its name."""
         return self._settings.tls_verify and origin not in self._unverified
 
-    def _context(self, verify: bool, certificate: str) -> ssl.SSLContext:
+    def _context(self, verify: bool, certificate: str, http2: bool) -> ssl.SSLContext:
         """Made when first needed: reading the system's authorities takes longer than many a request."""
-        context = self._made.get((verify, certificate))
+        context = self._made.get((verify, certificate, http2))
         if context is None:
-            context = self._made[verify, certificate] = _context(verify, self._settings.ca_file)
+            context = self._made[verify, certificate, http2] = _context(verify, self._settings.ca_file, http2)
             if certificate:
                 _load_certificate(context, certificate)
         return context
 
 
-def _context(verify: bool, ca_file: str) -> ssl.SSLContext:
+def _context(verify: bool, ca_file: str, http2: bool) -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(["h2", "http/1.1"] if http2 else ["http/1.1"])
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
