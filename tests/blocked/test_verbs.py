@@ -98,3 +98,4 @@ def test_a_way_in_words() -> None:
     assert way("http://a.test/always") == "dear, at once, by a rule"
     assert way(HOME, "dear") == "blocked, goes by dear"
     assert way(HOME, "dear", "last") == "blocked, went by dear then last, which is next"
+    assert way(HOME, "dear", state=UrlState.DEAD) == "blocked, was to go by dear"

@@ -61,6 +61,8 @@ def way_of(story: Story, settings: Settings) -> str | None:
         return f"{told}, at once, by a rule"
     if story.state in (UrlState.QUEUED, UrlState.LEASED):
         return f"blocked, goes by {told}" if len(ways) == 1 else f"blocked, went by {told}, which is next"
+    if story.evidence is None:
+        return f"blocked, was to go by {told}"
     return f"blocked at first, went by {told}"
 
 

@@ -7,6 +7,7 @@ from typing import Protocol, cast
 
 from msgspec.structs import replace
 
+from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.ports import RouteBook
 from crawlspace.states import UrlState
 from crawlspace.testing.frontier_contract_words import (
@@ -21,7 +22,9 @@ from crawlspace.testing.frontier_contract_words import (
     seen,
     states,
 )
-from crawlspace.types import Answer, Died, Evidence, Lease, QueuedUrl, Rerouted, RouteFigures, Settlement
+from crawlspace.types import Again, Answer, Died, Evidence, Lease, QueuedUrl, Rerouted, RouteFigures, Settlement
+
+WEEK = 7 * 86_400_000
 
 
 class RoutesStore(Store, RouteBook, Protocol):
@@ -89,6 +92,20 @@ class RoutesContract(FrontierSuite):
             assert lease.urls[0].routes == ()
 
         self.way(story)
+
+    def test_a_page_is_visited_again_by_the_route_that_brought_it(self) -> None:
+        async def story(store: Store) -> None:
+            await store.claim(links(1), T0)
+            lease = await one_lease(store)
+            await store.settle([rerouted(lease, lease.urls[0], "second"), released(lease)], [], T0)
+            lease = await one_lease(store, T0)
+            done = replace(finished(lease, lease.urls[0]), again=Again(WEEK))
+            await store.settle([done, released(lease)], [], T0)
+            lease = await one_lease(store, T0 + WEEK)
+            (url,) = lease.urls
+            assert (url.generation, url.attempts, url.routes) == (1, 0, ("second",))
+
+        self.play(story, FrontierSettings(revisits=True, waits_for_visits=True))
 
     def test_routes_are_counted_and_plain_http_by_what_was_blocked(self) -> None:
         async def story(store: RoutesStore) -> None:
