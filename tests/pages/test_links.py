@@ -292,6 +292,11 @@ def test_only_so_many_declarations_are_looked_at() -> None:
     assert read("<link rel=canonical href=/c>" * many + "<link rel=canonical href=/d>").canonical == "/c"
 
 
+def test_links_of_drawings_are_links() -> None:
+    page = read('<svg><a xlink:href="/x"></a><a xlink:href></a><use href="#u" xlink:href="#v"/><html lang=de></svg>')
+    assert (texts(page), page.language) == (["/x"], None)
+
+
 def test_an_attribute_that_means_something_elsewhere_means_nothing_here() -> None:
     page = read(
         "<a content=a src=b><area src=c><iframe href=d content=e></iframe><base src=f><link src=g rel=canonical>"

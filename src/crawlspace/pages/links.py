@@ -237,9 +237,8 @@ class _Reading:
                 # Most links of a long page are repeats, to its own parts or those of others: they end here.
                 own = node.attrs
                 value = own.get("href")
-                if value is None and "href" not in own:
+                if value is None and (value := _lesser_address(own)) is None:
                     continue
-                value = value or ""
                 known = found.get(value[: value.index("#")] if "#" in value else value)
                 if known is None or known.nofollow:
                     self._anchor(own, value)
@@ -434,6 +433,11 @@ def _address(value: str) -> str | None:
         if scheme and scheme[0].lower() not in _HTTP:
             return None
     return text
+
+
+def _lesser_address(attributes: LexborAttributes) -> str | None:
+    """Where a link leads whose address is empty, or, in drawings, called `xlink:href`; None when it is no link."""
+    return "" if "href" in attributes else attributes.get("xlink:href")
 
 
 def _relations(attributes: Attributes) -> frozenset[str]:
