@@ -149,7 +149,7 @@ class Crawl:
 
     def on_error(self, function: Callable[[events.PageSettled], None]) -> Callable[[events.PageSettled], None]:
         """Decorate a function that is told of each URL that failed: for now, for good, or while it was processed."""
-        self._bus.on(events.PageSettled, _only({"retry", "dead", "stored"}, function))
+        self._bus.on(events.PageSettled, _only({"retry", "rerouted", "dead", "stored"}, function))
         return function
 
     # -- what was crawled -----------------------------------------------------------------------------------

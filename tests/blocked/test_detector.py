@@ -282,6 +282,8 @@ def test_signatures_can_be_left_out_and_added() -> None:
     found = Detector([SignatureRule(id="shield", url="glob:http://b.test/**", statuses=(403,))]).recognise(wall)
     assert found is not None
     assert found.id == "cloudflare-block"
+    busy = Detector([SignatureRule(id="shield", statuses=(500, 503))])
+    assert busy.recognise(answer(401, "")) is None
     titled = Detector([SignatureRule(id="members", title=" Members  ONLY ")])
     found = titled.recognise(answer(200, page("<a>x</a>" * 1000, "Members\n only")))
     assert found is not None

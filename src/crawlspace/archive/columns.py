@@ -51,7 +51,11 @@ COLUMNS = (
     Column("id", Kind.WHOLE, "The URL's number in the crawl; null for robots.txt and imported captures."),
     Column("at", Kind.TIME, "When the request started.", required=True),
     Column("kind", Kind.WORD, "response, revisit (same bytes as before) or not_modified (304).", required=True),
-    Column("outcome", Kind.WORD, "done, stored, redirected, moved, retry or dead; null where no URL was settled."),
+    Column(
+        "outcome",
+        Kind.WORD,
+        "done, stored, redirected, moved, retry, rerouted or dead; null where no URL was settled.",
+    ),
     Column("error", Kind.WORD, "Class of the failure; null when there was none."),
     Column("method", Kind.WORD, "HTTP method.", required=True),
     Column("status", Kind.SMALL, "HTTP status; null when the head has none."),

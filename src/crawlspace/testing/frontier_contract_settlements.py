@@ -40,6 +40,7 @@ from crawlspace.types import (
     QueuedUrl,
     Reason,
     Refused,
+    Rerouted,
     Settlement,
 )
 
@@ -52,6 +53,12 @@ ENDINGS: dict[str, tuple[Callable[[Lease, QueuedUrl], Settlement], UrlState]] = 
         UrlState.QUEUED,
     ),
     "retry": (lambda lease, url: retry(lease, url, T0 + 9), UrlState.QUEUED),
+    "rerouted": (
+        lambda lease, url: Rerouted(
+            lease.token, lease.host.hid, url, seen(403, error="blocked"), ("second",), T0 + 9
+        ),
+        UrlState.QUEUED,
+    ),
     "refused": (
         lambda lease, url: Refused(lease.token, lease.host.hid, url, Reason.ROBOTS, "Disallow: /"),
         UrlState.SKIPPED,
