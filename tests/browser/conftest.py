@@ -37,7 +37,7 @@ class ScriptWeb:
         return {"allow": [HOST], "resolve": {"*.test": f"{HOST}:{self.port}"}}
 
     def crawl(self, *seeds: str, **settings: Any) -> crawlspace.Result:
-        quick = {"contact": "tests@crawlspace.test", "host.delay": 0, "retry.wait": 0.01, "browser.wait": 1}
+        quick = {"contact": "tests@crawlspace.test", "host.delay": 0, "retry.wait": 0.01, "browser.wait": 20}
         network = {f"network.{name}": value for name, value in self.network().items()}
         chosen = {name.replace("__", "."): value for name, value in settings.items()}
         result = crawlspace.Crawl(self.directory, list(seeds), settings={**quick, **network, **chosen}).run()

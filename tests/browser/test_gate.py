@@ -106,8 +106,7 @@ def test_every_form_of_a_private_address_is_refused(run: Callable[[Any], Any]) -
                 for host in spelled | plain:
                     code, _, _ = await ask(port, host, to)
                     assert code == 2, host
-                assert gate.problem is not None
-                assert gate.problem.error is FetchError.ADDRESS_REFUSED
+                assert {each.error for each in gate.problems.values()} == {FetchError.ADDRESS_REFUSED}
                 assert len(gate.refusals) == 10
                 assert gate.size == 0
             with pytest.raises(BlockingIOError):
@@ -175,6 +174,18 @@ def test_connections_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
                 await ask(port, "127.0.0.99", to)
         server.close()
+
+    asyncio.run(test())
+
+
+def test_what_a_browser_asks_for_itself_is_refused_before_it_is_looked_up() -> None:
+    async def test() -> None:
+        async with opened() as (gate, port):
+            gate._outside._dialler._resolver.lookup = never
+            assert [(await ask(port, host, 443))[0] for host in sorted(gates.MAKERS)] == [2] * len(gates.MAKERS)
+
+    async def never(name: str) -> list[str]:
+        raise AssertionError(name)
 
     asyncio.run(test())
 

@@ -25,6 +25,7 @@ from crawlspace.fetch.rendering.gate import Gate, Outside
 from crawlspace.fetch.rendering.house import House
 from crawlspace.fetch.rendering.settings import BrowserSettings
 from crawlspace.fetch.rendering.tab import Answer, Tab, is_page
+from crawlspace.fetch.request import Unsendable, destination_of
 from crawlspace.fetch.resolve import NetworkSettings, Resolver
 
 TRIES = 2
@@ -101,11 +102,15 @@ class Browser:
         begun = Begun.now(request, self._clock)
         if request.method != "GET" or request.body:
             return begun.failed(FetchError.LOCAL, "a browser sends plain requests only")
+        try:
+            host = destination_of(request.url).origin.host
+        except Unsendable as unsendable:
+            return begun.failed(FetchError.LOCAL, str(unsendable))
         seen = await self._visit(request, None)
         if isinstance(seen, Unrendered):
             return begun.failed(FetchError.RESET, seen.why)
         if not seen.tab.answers:
-            return begun.failed(*_failure(seen))
+            return begun.failed(*_failure(host, seen))
         return self._answered(begun, seen)
 
     async def close(self) -> None:
@@ -202,9 +207,9 @@ class Browser:
         return result.showing(self._rendered(seen, seen.html, "its route is a browser"))
 
 
-def _failure(seen: _Seen) -> tuple[FetchError, str]:
-    """No answer came: why, by what our own way out knows, or else by what the browser says."""
-    problem = seen.gate.problem
+def _failure(host: str, seen: _Seen) -> tuple[FetchError, str]:
+    """No answer came: why, by what our own way out knows of the host, or else by what the browser says."""
+    problem = seen.gate.problems.get(host)
     if problem is not None:
         return problem.error, problem.detail
     if seen.gate.is_spent:

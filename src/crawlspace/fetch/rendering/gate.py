@@ -29,6 +29,15 @@ AT_ONCE: Final = 64
 """Of them, open at the same time."""
 HELLO_SECONDS: Final = 10.0
 
+MAKERS: Final = frozenset(
+    (
+        *("connectivitycheck.gstatic.com", "optimizationguide-pa.googleapis.com", "safebrowsing.googleapis.com"),
+        *("clientservices.googleapis.com", "update.googleapis.com", "sb-ssl.google.com", "redirector.gvt1.com"),
+        *(f"clients{number}.google.com" for number in ("", *range(1, 7))),
+    )
+)
+"""Hosts that a Chromium asks by itself, as where a certificate is wrong; no page needs them."""
+
 _VERSION: Final = 5
 _CONNECT: Final = 1
 _PIECE: Final = 64 << 10
@@ -47,6 +56,8 @@ class Outside:
     async def connect(self, host: str, port: int) -> socket.socket:
         """A socket connected to an address of the host that may be reached; raises `Unreachable`."""
         origin = Origin("https" if port == 443 else "http", host, port)
+        if host in MAKERS:
+            raise Unreachable(FetchError.ADDRESS_REFUSED, f"{host} is asked by browsers themselves")
         if self._proxies.of(origin) is not None:
             # Going there directly would tell the host what the proxy is there to hide.
             raise Unreachable(FetchError.ADDRESS_REFUSED, f"{host} is behind a proxy, which browsers here do not use")
@@ -89,8 +100,8 @@ class Gate:
         """Bytes that went through, both ways."""
         self.refusals: list[str] = []
         """Why connections were refused, the first few."""
-        self.problem: Unreachable | None = None
-        """The latest connection that could not be made."""
+        self.problems: dict[str, Unreachable] = {}
+        """Why hosts could not be connected to, as far as the page may ask for some; by their names in URLs."""
         self.address = ""
         """Where the first connection went, with its port."""
         self._outside = outside
@@ -141,7 +152,7 @@ class Gate:
         try:
             sock = await self._outside.connect(*asked)
         except Unreachable as unreachable:
-            self._refused(unreachable)
+            self._refused(asked[0], unreachable)
             forbidden = unreachable.error is FetchError.ADDRESS_REFUSED
             writer.write(_reply(_FORBIDDEN if forbidden else _UNREACHABLE))
             await writer.drain()
@@ -162,8 +173,8 @@ class Gate:
         finally:
             back.transport.abort()
 
-    def _refused(self, unreachable: Unreachable) -> None:
-        self.problem = unreachable
+    def _refused(self, host: str, unreachable: Unreachable) -> None:
+        self.problems[host] = unreachable
         if len(self.refusals) < 10 and unreachable.error is FetchError.ADDRESS_REFUSED:
             self.refusals.append(unreachable.detail)
 
