@@ -14,12 +14,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from crawlspace.clock import Clock
+from crawlspace.errors import ConfigError
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult, Rendered, Unrendered
 from crawlspace.fetch.dial import Dialler, Reach
 from crawlspace.fetch.foreign import Begun, Came, asked_head
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.pool import Pool
-from crawlspace.fetch.proxy import Proxies
+from crawlspace.fetch.proxy import DIRECT, Proxies
 from crawlspace.fetch.rendering.chromium import Gone, Opened, Way, says_gone
 from crawlspace.fetch.rendering.gate import Gate, Outside
 from crawlspace.fetch.rendering.house import House
@@ -79,6 +80,11 @@ class Browser:
         """The settings are those of its pages, with the user agent as it is sent. Raises `ConfigError` for what
         cannot be used, and where no browser is.
         """
+        if network.proxy and (isinstance(network.proxy, str) or network.proxy.get("*", DIRECT) != DIRECT):
+            raise ConfigError(
+                "a browser here goes through no proxy, and network.proxy names one for all hosts",
+                hint="name the hosts that need it, or let a route of another kind have it",
+            )
         house.enter()
         self._house = house
         self._settings = settings
