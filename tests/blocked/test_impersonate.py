@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import ssl
 import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from crawlspace.app.routes import route_fetchers
 from crawlspace.clock import SystemClock
@@ -204,6 +207,43 @@ def test_a_proxy_of_the_crawl_is_used_here_too(web: Doors) -> None:
         return seen[0]
 
     assert asyncio.run(main()).startswith(f"CONNECT 127.0.0.1:{web.port} ".encode())
+
+
+def test_certificates_are_checked_against_the_name_of_the_host(tmp_path: Path) -> None:
+    """Although the library is told the address: the name stays that of the URL."""
+    authority = trustme.CA()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("a.test").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+
+    async def main() -> list[tuple[int, FetchError | None, str]]:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=context)
+        port = server.sockets[0].getsockname()[1]
+        network = {"allow": ["127.0.0.1"], "resolve": {f"{name}.test:443": f"127.0.0.1:{port}" for name in "ab"}}
+        found = []
+        for settings, name in (
+            ({"ca_file": str(tmp_path / "ca.pem")}, "a"),
+            ({"ca_file": str(tmp_path / "ca.pem")}, "b"),
+            ({}, "a"),
+            ({"tls_verify": False}, "b"),
+        ):
+            fetcher = fetcher_of(port, network=network, fetch=settings)
+            result = await fetcher.fetch(FetchRequest(f"https://{name}.test/"))
+            found.append((result.status, result.error, result.detail[:15]))
+            await fetcher.close()
+        server.close()
+        return found
+
+    good, other, unknown, unchecked = asyncio.run(main())
+    assert good == (200, None, "")
+    assert other[:2] == unknown[:2] == (0, FetchError.TLS)
+    assert unchecked == (200, None, "the certificate")
 
 
 def test_a_browser_that_nobody_knows_and_a_library_that_is_missing(
