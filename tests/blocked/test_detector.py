@@ -143,6 +143,8 @@ WALLS = [
         answer(403, page('<script src="https://ssl.captcha.test/TCaptcha.js"></script><i id="waf_captcha">')),
     ),
     ("radware", answer(200, page('<iframe src="https://validate.perfdrive.com/x?ssa=1"></iframe>'))),
+    ("sent-to-captcha", answer(302, location="https://validate.perfdrive.com/abc/captcha?ssa=1")),
+    ("sent-to-captcha", answer(302, location="https://www.google.com/sorry/index?continue=https://a.test/")),
     ("fastly-challenge", answer(200, page('<script src="/_fs-ch-1T1/script.js"></script>', "Client Challenge"))),
     ("reblaze", answer(247, page('<script>window.rbzns={bereshit:"1"};winsocks();</script>'))),
     (
@@ -245,6 +247,8 @@ PAGES = {
         404, page("<script>window._cf_chl_opt={}</script>", "Just a moment...")
     ),
     "a redirect": answer(302, "", location="/captcha", cf_mitigated=""),
+    "a redirect to an article": answer(301, page("<script>window._cf_chl_opt={}</script>"), location="/showcaptcha"),
+    "a redirect without an aim": answer(304, ""),
     "an empty page": answer(200),
     "a picture": answer(200, b"\x89PNG\r\n\x1a\n" + bytes(1000)),
     "a large page with a wall's script": answer(

@@ -128,6 +128,8 @@ def test_what_an_answer_comes_to() -> None:
     assert judged(ways(), ON_ONE, 404).kind is Kind.TERMINAL
     assert judged(ways(), ON_ONE, 200).kind is Kind.SUCCESS
     assert judged(ways(detect=False), URL, 403, wall).error == "http_403"
+    away = FetchResult(URL.url, NOW, status=302, headers=Headers(((b"Location", b"/showcaptcha?cc=1"),)))
+    assert ways().judge(URL, classify(away, NOW), away).signature == "sent-to-captcha"
     limited = judged(ways(), URL, 403, b"error code: 1015")
     assert (limited.kind, limited.error, limited.slow_down) == (Kind.TRANSIENT, "rate_limited", True)
 

@@ -62,7 +62,7 @@ class Ways:
         if result.status == 0:
             # A route that fails says nothing of the host: it is somebody else who did not answer.
             return replace(outcome, told=Told.NOTHING) if result.route else outcome
-        if not self.routing.settings.detect or outcome.kind is Kind.REDIRECT:
+        if not self.routing.settings.detect:
             return outcome
         found = self.detector.recognise(result)
         if found is not None and found.sort is Sort.RATE_LIMIT:

@@ -47,7 +47,7 @@ class Detector:
             if own.fits(page):
                 return own.signature
         status = result.status
-        if 300 <= status < 400 or status in GONE:
+        if status in GONE:
             return None
         reads = status >= 400 or page.may_be_wall
         if not reads and not any(map(result.headers.get, self._named)):

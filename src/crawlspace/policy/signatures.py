@@ -286,6 +286,19 @@ SIGNATURES: tuple[Signature, ...] = (
         body=(b"validate.perfdrive.com", b"captcha.perfdrive.com"),
     ),
     Signature(
+        id="sent-to-captcha",
+        vendor="Google, Yandex, Radware, Amazon",
+        sort=Sort.CAPTCHA,
+        source="A redirect to the page where these put their robot checks, which no page of a site lives under.",
+        statuses=frozenset({301, 302, 303, 307, 308}),
+        headers=(
+            ("location", "google.com/sorry/index?continue="),
+            ("location", "/showcaptcha?"),
+            ("location", "://validate.perfdrive.com/"),
+            ("location", "/errors/validatecaptcha?"),
+        ),
+    ),
+    Signature(
         id="fastly-challenge",
         vendor="Fastly",
         sort=Sort.CHALLENGE,
