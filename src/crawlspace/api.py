@@ -125,6 +125,7 @@ class Crawl:
 
         def decorate(function: Callable[[Heard], None]) -> Callable[[Heard], None]:
             self._bus.on(kind, cast(events.Watcher, function))
+            self._plan.hooks.refused |= kind is events.LinkRefused
             return function
 
         return decorate
@@ -140,10 +141,18 @@ class Crawl:
         return function
 
     def on_skip(self, function: Callable[[events.PageSettled], None]) -> Callable[[events.PageSettled], None]:
-        """Decorate a function that is told of each URL whose turn had come and that a rule stopped at the door.
+        """Decorate a function that is told of each URL that a rule stopped, and why (`error`).
 
-        Links that are refused when they are found are not told one by one: `crawlspace export --state skipped`.
+        That is when its turn had come, or when a link to it was found; of many links to one URL mostly the first.
         """
+
+        def link(event: events.Event) -> None:
+            assert isinstance(event, events.LinkRefused)
+            function(events.PageSettled(event.url, "skipped", None, event.reason, 0, 0, event.at))
+
+        link.__name__ = getattr(function, "__name__", "a listener")
+        self._plan.hooks.refused = True
+        self._bus.on(events.LinkRefused, link)
         self._bus.on(events.PageSettled, _only({"skipped"}, function))
         return function
 

@@ -22,6 +22,16 @@ class PageSettled(Struct, frozen=True):
     at: int
 
 
+class LinkRefused(Struct, frozen=True):
+    """A rule stopped a link where it was found; told only where somebody listens for it, or has `on_skip`."""
+
+    url: str
+    reason: str
+    parent: int | None
+    """Number of the page that has the link."""
+    at: int
+
+
 class HostWaits(Struct, frozen=True):
     """A host is left alone for longer than its usual delay, or for good."""
 
@@ -72,7 +82,7 @@ class CarriedOut(Struct, frozen=True):
     """How many URLs it looked at and what became of them, by words."""
 
 
-Event = PageSettled | HostWaits | ScopeWidened | Paused | Resumed | Warned | TrapSeen | CarriedOut
+Event = PageSettled | LinkRefused | HostWaits | ScopeWidened | Paused | Resumed | Warned | TrapSeen | CarriedOut
 Watcher = Callable[[Event], None]
 
 

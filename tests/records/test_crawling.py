@@ -89,6 +89,31 @@ def test_records_are_durable_with_their_pages_and_a_kill_neither_loses_nor_doubl
     assert crawl.sql(dangling) == []
 
 
+def test_links_that_are_refused_where_they_are_found_are_told(server: Any, tmp_path: Path) -> None:
+    """Each with its reason, though its turn never comes."""
+    seed = f"http://127.0.0.1:{server.server_port}/"
+    crawl = Crawl(
+        tmp_path / "crawl", [seed], settings=settings(**{"scope.exclude": ["/1[0-3]$"], "scope.max_depth": 1})
+    )
+    skipped: list[tuple[str, str | None]] = []
+    parents: set[int | None] = set()
+
+    @crawl.on_skip
+    def skip(event: events.PageSettled) -> None:
+        skipped.append((event.url.removeprefix(seed), event.error))
+
+    @crawl.on(events.LinkRefused)
+    def refused(event: events.LinkRefused) -> None:
+        parents.add(event.parent)
+
+    crawl.run()
+    told = crawl.sql("SELECT url, reason FROM outcomes WHERE state = 'skipped'")
+    assert set(skipped) == {(row["url"].removeprefix(seed), row["reason"]) for row in told}
+    assert {url for url, _ in skipped} == {str(number) for number in range(10, PAGES)}
+    assert parents
+    assert None not in parents
+
+
 def test_a_page_that_is_as_it_was_has_its_records_seen_again(
     server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

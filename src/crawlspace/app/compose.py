@@ -199,6 +199,7 @@ class OpenCrawl:
         run = _run(self, fetcher, plain)
         rendering = rendering_of(settings, house, self.identity, self.frontier, (plan.watch, plan.clock))
         run.reader.rendering = rendering
+        committer.tells_refused = plan.hooks.refused
         controller = self.controller(committer.progress)
         run.held = controller.held
         member = self.plan.member

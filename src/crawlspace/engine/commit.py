@@ -171,6 +171,7 @@ class Committer:
         self._frontier = frontier
         self._archive = archive
         self._recent = recent
+        self._clock = clock
         self._watch = watch
         self.space = Space(clock, watch)
         self.progress = asyncio.Event()
@@ -185,6 +186,8 @@ class Committer:
         """Told each group before any of it is stored; may leave out links."""
         self.settled: Callable[[Sequence[Settlement]], Awaitable[None]] | None = None
         """Told what each group settled, releases included."""
+        self.tells_refused = False
+        """Whether links that were refused where they were found are told one by one."""
         self.bytes = 0
         """Response bytes settled in this run."""
         self._committing = False
@@ -263,12 +266,20 @@ class Committer:
                 self.released(settlement.token)
             if answer is Answer.SETTLED and not isinstance(settlement, Released):
                 self._watch(_seen(settlement))
+        if self.tells_refused:
+            self._tell_refused(claims)
         late = answers.count(Answer.STALE)
         if late:
             self._watch(events.Warned(f"{late} settlements came too late: others have their hosts now"))
         if self.settled is not None:
             done = zip(settlements, answers, strict=True)
             await self.settled([each for each, answer in done if answer is Answer.SETTLED])
+
+    def _tell_refused(self, claims: Sequence[Claim]) -> None:
+        now = self._clock.now()
+        for claim in claims:
+            if claim.refusal is not None:
+                self._watch(events.LinkRefused(claim.address.fetch_url, claim.refusal, claim.parent, now))
 
     async def _take_back(
         self, group: list[Item], pointers: list[Pointer | None], stale: list[bool], records: RecordSink

@@ -23,6 +23,8 @@ class Hooks:
 
     before: list[BeforeRequest] = field(default_factory=list)
     after: list[AfterResponse] = field(default_factory=list)
+    refused: bool = False
+    """Whether somebody wants to hear of each link that is refused where it is found."""
 
     def __bool__(self) -> bool:
         return bool(self.before or self.after)

@@ -10,6 +10,7 @@ from crawlspace.events import (
     CarriedOut,
     Event,
     HostWaits,
+    LinkRefused,
     PageSettled,
     Paused,
     Resumed,
@@ -56,6 +57,8 @@ class Counters:
         match event:
             case PageSettled():
                 self._settled(event)
+                return None
+            case LinkRefused():
                 return None
             case HostWaits(host, why, 0):
                 return f"{printable(host)} is given up: {why}; its URLs are dead letters"
