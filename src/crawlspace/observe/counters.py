@@ -55,10 +55,8 @@ class Counters:
 
     def _told(self, event: Event) -> str | None:
         match event:
-            case PageSettled():
+            case PageSettled() | LinkRefused():
                 self._settled(event)
-                return None
-            case LinkRefused():
                 return None
             case HostWaits(host, why, 0):
                 return f"{printable(host)} is given up: {why}; its URLs are dead letters"
@@ -83,7 +81,10 @@ class Counters:
             case Warned(message):
                 return printable(message)
 
-    def _settled(self, event: PageSettled) -> None:
+    def _settled(self, event: PageSettled | LinkRefused) -> None:
+        if isinstance(event, LinkRefused):
+            # No request was made; the store counts the URL.
+            return
         self._times.append(self.monotonic())
         self.pages += event.kind == "done"
         self.bytes += event.size
