@@ -90,4 +90,5 @@ def _facts(answered: Answered) -> dict[str, object]:
         "truncated": result.truncated,
         "elapsed_ms": result.elapsed_ms,
         "address": result.address,
+        "protocol": result.protocol or "http/1.1",
     }
