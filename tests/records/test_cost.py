@@ -96,12 +96,12 @@ def ratio(place: CrawlDirectory, rounds: int) -> float:
 
 @pytest.mark.realsite
 def test_parsing_again_is_not_many_times_slower_than_bare_reading(pack: Pack) -> None:
-    """A guard against the gross, since other tests run beside it; 0.55 to 0.65 is usual."""
-    assert ratio(pack(pages(100)), 3) > 0.2
+    """A guard against the gross, since other tests run beside it; 0.55 to 0.68 is usual."""
+    assert ratio(pack(pages(100)), 3) > 0.3
 
 
 @pytest.mark.long
 @pytest.mark.realsite
 def test_parsing_10_000_real_pages_again_has_half_of_the_pace_of_bare_reading(pack: Pack) -> None:
-    """The aim is 0.7, 0.63 was measured; what is missing is spread over all that is made of a page."""
+    """The aim is 0.7; 0.62 to 0.68 was measured, the less the busier the machine's caches are with other work."""
     assert ratio(pack(pages(10_000)), 3) > 0.5

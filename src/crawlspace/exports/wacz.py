@@ -13,9 +13,10 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from struct import pack
 from time import gmtime
 from typing import IO, BinaryIO, NamedTuple
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+from zipfile import ZIP64_LIMIT, ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 VERSION = "1.1.1"
 WARC_NAME = "data.warc.gz"
@@ -24,6 +25,11 @@ LINES_AT_ONCE = 1024
 """Of the index, in one compressed block; readers fetch and unpack whole blocks."""
 
 _MODE = 0o644 << 16
+_FILLER = pack("<HH16x", 0x4343, 16)
+"""As long as the extra field for sizes of 64 bits, which stands before each file: no size is known when one begins.
+
+Its number is no one's; readers pass over what they do not know.
+"""
 
 
 class About(NamedTuple):
@@ -97,9 +103,13 @@ class Package:
 
     @contextmanager
     def _file(self, path: str, how: int = ZIP_STORED) -> Iterator[Counted]:
-        with self._zip.open(self._info(path, how), "w", force_zip64=True) as raw:
+        info = self._info(path, how)
+        with self._zip.open(info, "w", force_zip64=True) as raw:
             file = Counted(raw)
             yield file
+        if max(info.file_size, info.compress_size) <= ZIP64_LIMIT:
+            # ReplayWeb.page takes the length of these fields in the list at the end for that before the file's bytes.
+            info.extra = _FILLER
         name = path.rpartition("/")[2]
         self._resources.append({"name": name, "path": path, "hash": file.hash, "bytes": file.end})
 
