@@ -206,7 +206,7 @@ class SqliteFrontier(RouteTable):
         return await self._read(lambda ledger: ledger.robots(origins))
 
     async def keep_robots(self, files: Sequence[RobotsFile]) -> None:
-        await self._write(lambda _, __: self._ledger().keep_robots(files), None)
+        await self._write(lambda _, __: Ledger(self._connection, self._settings).keep_robots(files), None)
 
     async def find(self, keys: Sequence[bytes]) -> list[Story | None]:
         return await self._read(lambda ledger: ledger.find(keys))
@@ -400,7 +400,7 @@ class SqliteFrontier(RouteTable):
 
     def _durably(self, work: Callable[[Ledger], T]) -> T:
         with durably(self._connection, self._settings), writing(self._connection):
-            return work(self._ledger())
+            return work(Ledger(self._connection, self._settings))
 
     def _relocate(self, joined: Sequence[Joined]) -> None:
         # What pointed into the parts must not come back after a loss of power: they are removed next.
@@ -415,9 +415,6 @@ class SqliteFrontier(RouteTable):
 
     def _losing(self, book: Book, now: int) -> Losing:
         return Losing(self._connection, self._settings, book, now)
-
-    def _ledger(self) -> Ledger:
-        return Ledger(self._connection, self._settings)
 
     def _at(self, now: int | None) -> int:
         return self._clock.now() if now is None else now
@@ -439,7 +436,7 @@ class SqliteFrontier(RouteTable):
 
     def _reading(self, work: Callable[[Ledger], T]) -> T:
         with reading(self._connection):
-            return work(self._ledger())
+            return work(Ledger(self._connection, self._settings))
 
     async def _run(self, work: Callable[..., T], *arguments: object) -> T:
         if self._closed:
