@@ -252,17 +252,17 @@ class SettlementSuite(FrontierSuite):
 
     def test_requests_pages_and_bytes_are_counted(self) -> None:
         async def story(store: Store) -> None:
-            await store.claim(links(7), T0)
+            await store.claim(links(len(ENDINGS)), T0)
             lease = await one_lease(store)
             ways = [settlement for settlement, _ in ENDINGS.values()]
             told = [way(lease, url) for way, url in zip(ways, lease.urls, strict=True)]
             assert all_answers(Answer.SETTLED, await store.settle([*told, released(lease)], [], T0))
             counts = await store.counts()
-            assert (counts.fetches, counts.pages, counts.bytes, counts.hosts) == (6, 1, 600, 1)
+            assert (counts.fetches, counts.pages, counts.bytes, counts.hosts) == (7, 1, 700, 1)
             [host] = await store.hosts()
-            assert (host.fetched, host.done, host.dead, host.queued, host.leased) == (6, 1, 1, 2, 0)
+            assert (host.fetched, host.done, host.dead, host.queued, host.leased) == (7, 1, 1, 3, 0)
             assert await states(store) == {
-                "queued": 2, "stored": 1, "done": 1, "redirected": 1, "skipped": 1, "dead": 1
+                "queued": 3, "stored": 1, "done": 1, "redirected": 1, "skipped": 1, "dead": 1
             }  # fmt: skip
 
         self.play(story)
