@@ -2,40 +2,33 @@
 
 usage: python -m bench.parts [--only links --only pages] [--out build/parts.jsonl]
 
-CPU time, the frontier apart, the lowest of several rounds in which the contenders take turns: links, pages and the archive
-in this process, each on the same input; requests and frontier by their own benchmarks, in processes of their own. A
+CPU time, the frontier apart, the lowest of several rounds in which the contenders take turns: links and pages in this
+process, each on the same input; requests, frontier and archive by their own benchmarks, in processes of their own. A
 peer that is not installed is left out, and said so. Prints one table; `--out` adds a line of JSON for each figure.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import importlib.util
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from isal import isal_zlib
 from selectolax.lexbor import LexborHTMLParser
 
 from bench import urls
 from bench.calibration import seconds
 from bench.content import pages_of_docs
 from bench.sites import REAL_SITES
-from crawlspace.archive.settings import ArchiveSettings
-from crawlspace.archive.warc import WarcArchive
-from crawlspace.clock import SystemClock
 from crawlspace.content.shingles import shingles
 from crawlspace.content.simhash import simhash
 from crawlspace.content.text import page_text, page_utf8, text_digest
-from crawlspace.exchange import Capture, Headers
+from crawlspace.exchange import Headers
 from crawlspace.pages.links import PageSettings, read_page
 from crawlspace.pages.tree import parse
 
@@ -43,8 +36,6 @@ OURS: Final = "crawlspace"
 _HEADERS: Final = Headers(((b"Content-Type", b"text/html; charset=utf-8"),))
 _URL: Final = "https://docs.example.org/manual/page.html"
 _LINKS: Final = 20_000
-_AT: Final = 1_764_500_000_000
-_RESPONSE: Final = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"
 
 
 class Figure(NamedTuple):
@@ -110,35 +101,9 @@ def frontier(rounds: int) -> Iterator[Figure]:
 
 
 def archive(rounds: int) -> Iterator[Figure]:
-    """A page into WARC, request and response; `fsync` takes no CPU."""
-    captures = [Capture(_URL, _AT, 200, b"GET / HTTP/1.1\r\n\r\n", b"", _RESPONSE, body) for body in pages_of_docs()]
-    with tempfile.TemporaryDirectory() as folder:
-        kept = WarcArchive(Path(folder), ArchiveSettings(), SystemClock(), crawl="parts", software="bench")
-
-        async def written() -> None:
-            for capture in captures:
-                await kept.append(capture)
-
-        writers: dict[str, Callable[[], object]] = {
-            OURS: lambda: asyncio.run(written()),
-            "digests and isal by hand": lambda: _by_hand(captures),
-        }
-        lowest = dict.fromkeys(writers, float("inf"))
-        for _ in range(rounds):
-            for who, write in writers.items():
-                lowest[who] = min(lowest[who], _lowest([write], 1) / len(captures))
-        asyncio.run(kept.close())
-    yield from (Figure("WARC record", "ms a page of 42 KB", who, cost) for who, cost in lowest.items())
-
-
-def _by_hand(captures: Sequence[Capture]) -> None:
-    """What no writer can save: the three digests and the compression of each response."""
-    for capture in captures:
-        block = capture.response_head + capture.payload
-        sha256(capture.payload).digest()
-        sha1(capture.payload, usedforsecurity=False).digest()
-        sha1(block, usedforsecurity=False).digest()
-        isal_zlib.compress(block, 1)
+    """A page into WARC."""
+    for row in _told("bench.warc", "--json", "--rounds", str(rounds)):
+        yield Figure(str(row["part"]), str(row["unit"]), str(row["who"]), float(str(row["cost"])))
 
 
 PARTS: Final[dict[str, Callable[[int], Iterator[Figure]]]] = {
