@@ -32,7 +32,7 @@ from crawlspace.pages.links import PageSettings
 from crawlspace.pages.robots import RobotsSettings
 from crawlspace.parsers.settings import ParserSettings
 from crawlspace.policy.evidence import LearningSettings
-from crawlspace.policy.groups import GroupSettings
+from crawlspace.policy.groups import GroupBy, GroupSettings
 from crawlspace.policy.pace import HostSettings
 from crawlspace.policy.priority import PrioritySettings
 from crawlspace.policy.recrawl import RecrawlSettings
@@ -155,6 +155,7 @@ def convert(values: Mapping[str, Any], source: str) -> Settings:
             hint="what may be fetched must fit into the archive: raise archive.max_record",
         )
     settings.lanes()
+    _check_groups(settings)
     if settings.archive.max_record < settings.browser.max_document:
         raise ConfigError(
             f"archive.max_record is {settings.archive.max_record}, browser.max_document allows "
@@ -162,6 +163,17 @@ def convert(values: Mapping[str, Any], source: str) -> Settings:
             hint="what may be rendered must fit into the archive: lower browser.max_document",
         )
     return settings
+
+
+def _check_groups(settings: Settings) -> None:
+    """Raise `ConfigError` where hosts are to be grouped by addresses of which none will ever be known."""
+    proxy = settings.network.proxy
+    everything = proxy if isinstance(proxy, str) else proxy.get("*", "")
+    if settings.group.by is GroupBy.ADDRESS and everything not in ("", "direct"):
+        raise ConfigError(
+            "group.by is address, and network.proxy leads to a proxy, behind which no address is known",
+            hint="group hosts by domain, or by group.rules",
+        )
 
 
 def _check_routes(routes: Any, source: str) -> None:

@@ -120,8 +120,9 @@ def test_a_file_that_is_cut_is_told_by_its_length(crawl: CrawlDirectory) -> None
     with (crawl.archive / file).open("rb+") as handle:
         handle.truncate(offset + length - 1)
     report = check(crawl)
-    assert f"its capture ends beyond the end of {file}" in report.faults[1]
-    assert report.faults[1].startswith(f"URL {number}, http")
+    # What was written after the last page, such as a redirect, is lost with it and told too.
+    [told] = [fault for fault in report.faults if fault.startswith(f"URL {number}, http")]
+    assert f"its capture ends beyond the end of {file}" in told
     assert check(crawl, repair=True).left == 0
     assert check(crawl, deep=True).found == 0
 

@@ -12,6 +12,7 @@ from crawlspace.errors import StoreDamaged
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite import SqliteFrontier
 from crawlspace.frontier.sqlite.audit import Audit, open_audit
+from crawlspace.policy.groups import GroupBy, GroupSettings
 from crawlspace.states import UrlState
 from crawlspace.testing.frontier_contract_audit import audit_file
 from crawlspace.testing.frontier_contract_files import play
@@ -193,3 +194,48 @@ def whole(audit: Audit) -> list:  # type: ignore[type-arg]
         found += part
         after = part[-1].id
     return found
+
+
+# -- pace groups --------------------------------------------------------------------------------------------
+
+BY_DOMAIN = GroupSettings(by=GroupBy.DOMAIN)
+
+
+def grouped(path: Path) -> list[str]:
+    """What is wrong with a store whose hosts share a clock by domain, before it is mended; afterwards, nothing is."""
+    with open_audit(path, FrontierSettings(group=BY_DOMAIN), owned=True) as audit:
+        told = [fault.what for fault in audit.faults(deep=False)]
+        audit.mend(T0)
+        assert audit.faults(deep=False) == []
+    return told
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> Path:
+    """A host of each of two groups is visited, and another of the first waits for its turn."""
+    path = tmp_path / "groups.db"
+
+    async def fill(store: SqliteFrontier) -> None:
+        await store.claim([*links(2, "a.one.test"), *links(2, "b.one.test"), *links(2, "a.two.test")], T0)
+        assert len(await store.lease(wish(), T0)) == 2
+
+    play(path, fill, group=BY_DOMAIN)
+    return path
+
+
+def test_a_sound_store_with_groups_has_no_faults(groups: Path) -> None:
+    assert grouped(groups) == []
+
+
+def test_more_visited_hosts_of_a_group_than_may_be_are_told_and_mended(groups: Path) -> None:
+    damage(groups, "UPDATE host SET pace_group = 'domain one.test' WHERE name = 'a.two.test'")
+    assert grouped(groups) == ["pace group domain one.test: 2 hosts are visited, and 1 may be"]
+
+
+def test_a_group_that_is_waited_for_and_that_nobody_will_call_is_told_and_mended(groups: Path) -> None:
+    damage(
+        groups,
+        "UPDATE host SET pace_group = 'domain two.test' WHERE pace_group = 'domain one.test' AND token IS NOT NULL",
+        "UPDATE pace_group SET wanted = 0",
+    )
+    assert "pace group domain one.test: hosts wait for it, and nobody has a turn" in grouped(groups)

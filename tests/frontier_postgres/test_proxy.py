@@ -120,11 +120,12 @@ def at(place: int, what: Break, *, commits: bool = False) -> Judge:
 
 @pytest.fixture
 def asked(places: Places, proxy: Proxy) -> list[str]:
-    """The statements of a round to which nothing happens."""
-    counted: list[str] = []
-    played(places(), proxy, [never, noting(counted)])
-    assert len(counted) > 20
-    return counted
+    """The statements of a round to which nothing happens; the fewest of some, since a slow line is asked more."""
+    rounds: list[list[str]] = [[] for _ in range(3)]
+    played(places(), proxy, [never, *map(noting, rounds)])
+    fewest = min(rounds, key=len)
+    assert len(fewest) > 20
+    return fewest
 
 
 def test_a_line_that_is_cut_before_some_statement(asked: list[str], place: Place, proxy: Proxy) -> None:

@@ -27,7 +27,7 @@ from crawlspace.testing.toyweb import LIGHT, Size, ToyWeb
 STOPPED = Path(__file__).with_name("stopped.py")
 STOPS_AT = 20
 """The page at which it stops: by then it holds several hosts."""
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 
 def settings_for(web: ToyWeb) -> dict[str, Any]:
@@ -99,6 +99,7 @@ def wait_until_stopped(process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.timeout(500)
 def test_a_worker_that_was_stopped_past_its_leases_changes_nothing_and_says_so(stopping: Stopping) -> None:
     with stopping.worker("second", *stopping.web.seeds, "http://new.test/") as process:
         assert ended(process)[0] == 0

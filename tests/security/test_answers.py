@@ -17,6 +17,9 @@ import brotli
 import pytest
 import trustme
 import zstandard
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from crawlspace.clock import SystemClock
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult, Truncated
@@ -312,3 +315,66 @@ def test_row_17_a_host_that_cannot_prove_itself_is_given_nothing(fault: str, tmp
         assert len(asked) == 1, "only the origin that is excepted was asked for anything"
         assert excepted.body == b"ok"
         assert "not checked" in excepted.detail
+
+
+def test_row_17_nobody_is_asked_whether_a_certificate_was_revoked(tmp_path: Path) -> None:
+    """An authority learns nothing of a crawl, though the certificate says where it could be asked."""
+    trusted = trustme.CA()
+    ca_file = tmp_path / "ca.pem"
+    trusted.cert_pem.write_to_path(str(ca_file))
+    asked: list[bytes] = []
+    authority: list[bytes] = []
+
+    async def answered(writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(b"ok", b"Connection: close"))
+        await writer.drain()
+
+    async def main() -> FetchResult:
+        async with _serving(answered, authority) as revocations:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            _issue(trusted, "a.test", f"http://127.0.0.1:{revocations}/", tmp_path, context)
+            async with _serving(answered, asked, context) as port:
+                network = NetworkSettings(allow=["127.0.0.1"], resolve={f"a.test:{port}": f"127.0.0.1:{port}"})
+                fetcher = HttpFetcher(
+                    FetchSettings(ca_file=str(ca_file)), network, SystemClock(), user_agent="t (+x)"
+                )
+                try:
+                    return await fetcher.fetch(FetchRequest(f"https://a.test:{port}/"))
+                finally:
+                    await fetcher.close()
+
+    result = asyncio.run(main())
+    assert (result.error, result.body, len(asked)) == (None, b"ok", 1)
+    assert authority == []
+
+
+def _issue(ca: trustme.CA, name: str, authority: str, folder: Path, context: ssl.SSLContext) -> None:
+    """A certificate that names an authority to be asked about it, in both ways there are."""
+    issuer = x509.load_pem_x509_certificate(ca.cert_pem.bytes())
+    signer = serialization.load_pem_private_key(ca.private_key_pem.bytes(), None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = dt.datetime.now(dt.UTC)
+    place = x509.UniformResourceIdentifier(authority)
+    ocsp = x509.AccessDescription(x509.AuthorityInformationAccessOID.OCSP, place)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([]))
+        .issuer_name(issuer.subject)
+        .public_key(key.public_key())
+        .serial_number(7)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=True)
+        .add_extension(x509.AuthorityInformationAccess([ocsp]), critical=False)
+        .add_extension(
+            x509.CRLDistributionPoints([x509.DistributionPoint([place], None, None, None)]), critical=False
+        )
+        .sign(signer, hashes.SHA256())
+    )
+    chain = folder / "chain.pem"
+    chain.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    context.load_cert_chain(chain)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import csv
 import io
 import re
+import resource
 import sqlite3
 import time
 from collections.abc import Callable
@@ -21,8 +23,13 @@ from crawlspace.archive.disk import RealDisk
 from crawlspace.archive.members import deflate
 from crawlspace.archive.reader import Reader
 from crawlspace.archive.record import encode
+from crawlspace.clock import SystemClock
 from crawlspace.errors import StoreDamaged
+from crawlspace.frontier.settings import FrontierSettings
+from crawlspace.frontier.sqlite import SqliteFrontier
 from crawlspace.states import UrlState
+from crawlspace.types import Claim, Unusable
+from crawlspace.urls import Identity, IdentitySettings, policy_from
 
 SOURCE = Path(package.__file__).parent
 CAP = 1 << 20
@@ -179,6 +186,37 @@ def test_row_24_a_domain_of_endless_hosts_gets_no_more_than_its_share(web: Any) 
     web.crawl("http://a.test/", scope__strategy="any", scope__hosts_per_domain=5)
     asked = {url.split("/")[2] for url in web.urls if "wild" in url}
     assert len(asked) == 5
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_row_24_a_million_hosts_of_one_domain_leave_little_behind(tmp_path: Path) -> None:
+    """What lies beyond the caps is a number: neither the file nor the memory grows with it."""
+    settings = FrontierSettings(hosts_per_domain=1_000)
+    batch = 5_000
+    sizes: list[int] = []
+    peaks: list[int] = []
+
+    async def main() -> None:
+        store = await SqliteFrontier.open(tmp_path / "frontier.db", settings, SystemClock())
+        identity = Identity(policy_from(IdentitySettings()), bytes(32))
+        try:
+            for start in range(0, 1_000_000, batch):
+                found = [identity.identify(f"http://h{n}.wild.test/") for n in range(start, start + batch)]
+                await store.claim([Claim(each) for each in found if not isinstance(each, Unusable)])
+                if (start + batch) % 500_000 == 0:
+                    sizes.append((tmp_path / "frontier.db").stat().st_size)
+                    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+            counts = await store.counts()
+            assert counts.states[UrlState.QUEUED] == 1_000
+            assert counts.known + counts.refused_beyond_cap == 1_000_000
+            assert counts.hosts < 20_000
+        finally:
+            await store.close()
+
+    asyncio.run(main())
+    assert sizes[1] < 1.1 * sizes[0] + 1_000_000
+    assert peaks[1] < peaks[0] + 30_000
 
 
 # -- row 25: hostile archives ---------------------------------------------------------------------------------------

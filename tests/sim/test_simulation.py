@@ -17,6 +17,7 @@ SEEDS = 300
 AT_ONCE = 25
 MANY_SEEDS = 20_000
 LARGE = Size(hosts=2_000, pages=4_000, events=20_000)
+WIDE = LARGE._replace(least=2_000)
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
@@ -37,6 +38,15 @@ def test_every_invariant_holds_under_the_faults_of_many_seeds(first: int) -> Non
 def test_every_invariant_holds_in_a_large_web(seed: int) -> None:
     report = simulate(seed, LARGE)
     assert not report.violations, str(report)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("seed", [1_000_000, 1_000_007, 1_000_011])
+def test_every_invariant_holds_in_a_web_of_two_thousand_hosts(seed: int) -> None:
+    report = simulate(seed, WIDE)
+    assert not report.violations, str(report)
+    assert report.hosts == WIDE.hosts
 
 
 def hold(seeds: range) -> None:

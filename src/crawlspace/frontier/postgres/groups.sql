@@ -79,3 +79,7 @@ FROM (
   SELECT g.name FROM pace_group g WHERE g.wanted AND g.next_at > %(bound)s ORDER BY g.name FOR UPDATE SKIP LOCKED
 ) AS k
 WHERE g.name = k.name;
+
+-- name: turns
+-- How many hosts of each pace group are visited.
+SELECT pace_group, count(*) FROM host WHERE pace_group IS NOT NULL AND token IS NOT NULL GROUP BY pace_group;

@@ -84,6 +84,7 @@ class Audit:
                 return found
             for part in (self._totals, self._hosts, self._leases, self._refusals, self._places, self._segments):
                 found += part()
+            found += self._groups()
             found += self._rounds()
             return found
 
@@ -124,6 +125,18 @@ class Audit:
     def _leases(self) -> list[Fault]:
         n = self._connection.execute(_SQL["leases"]).fetchone()[0]
         return [Fault(f"{n} leases that only one side knows of")] if n else []
+
+    def _groups(self) -> list[Fault]:
+        """Pace groups of which too many hosts are visited at once, or that nobody will ever call."""
+        grouping = self._settings.grouping()
+        found = []
+        for name, n in self._connection.execute(_SQL["turns"]):
+            group = grouping.named(name)
+            if group is not None and n > group.concurrency:
+                found.append(Fault(f"pace group {name}: {n} hosts are visited, and {group.concurrency} may be"))
+        for (name,) in self._connection.execute(_SQL["forgotten_groups"]):
+            found.append(Fault(f"pace group {name}: hosts wait for it, and nobody has a turn"))
+        return found[:TOLD] + _more(found, "pace groups")
 
     def _refusals(self) -> list[Fault]:
         rows = self._connection.execute(_SQL["refusals"]).fetchall()

@@ -190,6 +190,16 @@ DELETE FROM lease WHERE NOT EXISTS (SELECT 1 FROM host h WHERE h.hid = lease.hid
 UPDATE host SET token = NULL, lease_until = NULL, worker = NULL, n_leased = 0
 WHERE token IS NOT NULL AND NOT EXISTS (SELECT 1 FROM lease l WHERE l.token = host.token AND l.hid = host.hid);
 
+-- name: turns
+-- How many hosts of each pace group are visited.
+SELECT pace_group, count(*) FROM host WHERE pace_group IS NOT NULL AND token IS NOT NULL GROUP BY pace_group;
+
+-- name: forgotten_groups
+-- Pace groups for which hosts wait although nobody has a turn and nobody will be called.
+SELECT DISTINCT h.pace_group FROM host h LEFT JOIN pace_group g ON g.name = h.pace_group
+WHERE h.parked = 'group' AND NOT coalesce(g.wanted, 0)
+  AND NOT EXISTS (SELECT 1 FROM host o WHERE o.pace_group = h.pace_group AND o.token IS NOT NULL);
+
 -- name: call_groups
 -- Leases were mended: whoever waits for a pace group is called anew.
 UPDATE pace_group SET wanted = 1;

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from crawlspace.frontier.budget import within_budget
 from crawlspace.frontier.crowds import Place
 from crawlspace.frontier.quotas import DUE_AT_ONCE, ROUNDS, Quotas
 from crawlspace.frontier.rows import Waiting, pace, queued_url
@@ -115,7 +116,9 @@ class Leasing:
         return reached
 
     def run(self, wish: Wish, quotas: Quotas) -> list[Lease]:
-        """Lease due hosts to the worker."""
+        """Lease due hosts to the worker, within the page budget of the crawl."""
+        if wish.pages is not None:
+            wish = within_budget(wish, *self._connection.execute(_SQL["spent"]).fetchone())
         leases: list[Lease] = []
         for _ in range(ROUNDS if wish.hosts else 0):
             wanted = wish.hosts - len(leases)

@@ -76,3 +76,7 @@ SELECT 1 FROM host WHERE parked = 'condemned' LIMIT 1;
 -- name: next_blocked
 -- Whether a blocked host still has URLs to refuse.
 SELECT 1 FROM host WHERE parked = 'blocked' AND n_queued + n_delayed > 0 AND token IS NULL LIMIT 1;
+
+-- name: spent
+-- Requests that were settled, and URLs that stand for one.
+SELECT (SELECT n FROM tally WHERE name = 'fetches'), (SELECT n FROM tally WHERE name = 'leased');

@@ -19,7 +19,6 @@ from typing import TypeVar
 from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
-from crawlspace.frontier.budget import within_budget
 from crawlspace.frontier.content_rows import Found
 from crawlspace.frontier.crowds import FIRST, Place
 from crawlspace.frontier.quotas import Quotas
@@ -44,7 +43,6 @@ from crawlspace.frontier.sqlite.settle import Settling
 from crawlspace.policy.commands import Asked, Hold, News
 from crawlspace.policy.evidence import KnownRule, Lesson
 from crawlspace.policy.review import Browsed, Cursor, Ruling, Shelf
-from crawlspace.states import UrlState
 from crawlspace.types import (
     Adopted,
     Answer,
@@ -352,13 +350,7 @@ class SqliteFrontier(RouteTable):
         bury_some(self._connection, book, now)
         leasing.wake(wish.worker)
         crowded = None if self._crowded is None else leasing.free_crowded(self._crowded)
-        return self._contents().warned(leasing.run(self._affordable(wish), self._quotas)), crowded
-
-    def _affordable(self, wish: Wish) -> Wish:
-        if wish.pages is None:
-            return wish
-        counts = Ledger(self._connection, self._settings).counts()
-        return within_budget(wish, counts.fetches, counts.states[UrlState.LEASED])
+        return self._contents().warned(leasing.run(wish, self._quotas)), crowded
 
     def _settle(
         self, settlements: Sequence[Settlement], claims: Sequence[Claim], book: Book, now: int

@@ -11,7 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crawlspace.states import UrlState
 from crawlspace.testing.frontier_contract_audit import audit
@@ -50,7 +50,18 @@ _FIGURES = """
   UNION ALL SELECT 'rows', count(*) FROM queue
   UNION ALL SELECT 'ends', count(*) FROM outcome
 """
+_BEYOND = "SELECT n FROM tally WHERE name = 'refused_beyond_cap'"
 _OVERDUE = "SELECT count(*), min(due_at) FROM delayed WHERE due_at <= ?"
+
+
+class Repeated(NamedTuple):
+    """A call that was made twice, with both answers."""
+
+    name: str
+    claims: int
+    """Links that it tells of."""
+    first: Sequence[Any]
+    second: Sequence[Any]
 
 
 @dataclass(slots=True)
@@ -290,22 +301,28 @@ class Checker:
 
     # -- sums and repeats -------------------------------------------------------------------------------------
 
-    def figures(self) -> list[tuple[str, int]]:
-        """What a call that changes nothing leaves as it is. Refusals beyond the cap are counted as often as they are
-        told: nothing is kept by which a second could be known."""
-        return self.connection.execute(_FIGURES).fetchall()
+    def figures(self) -> tuple[list[tuple[str, int]], int]:
+        """What a call that changes nothing leaves as it is, and the refusals beyond the cap.
 
-    def repeated(self, name: str, first: Sequence[Any], second: Sequence[Any], before: list[tuple[str, int]]) -> None:
+        Those are counted as often as they are told, since nothing is kept by which a second could be known.
+        """
+        return self.connection.execute(_FIGURES).fetchall(), self.connection.execute(_BEYOND).fetchone()[0]
+
+    def repeated(self, call: Repeated, before: tuple[list[tuple[str, int]], int]) -> None:
         """A call was made twice in a row."""
+        name, first, second = call.name, call.first, call.second
         again = {"claim": Claimed.NEW, "settle": Settled.SETTLED}.get(name)
         if again is not None and again in second:
             self._broken("I16", f"a second {name} is answered {again.name}")
         elif again is None and list(first) != list(second):
             self._broken("I16", f"a second {name} is answered {second}, not {first}")
-        after = self.figures()
-        if after != before:
-            moved = sorted(set(after) ^ set(before))
+        after, beyond = self.figures()
+        if after != before[0]:
+            moved = sorted(set(after) ^ set(before[0]))
             self._broken("I16", f"a second {name} changes figures: {moved}")
+        if not 0 <= beyond - before[1] <= call.claims:
+            told = f"{beyond - before[1]} refusals beyond the cap, and tells of {call.claims} links"
+            self._broken("I16", f"a second {name} counts {told}")
 
     def audit(self) -> None:
         """Recount everything."""

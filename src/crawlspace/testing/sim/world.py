@@ -18,7 +18,7 @@ from crawlspace.settings import convert, nested
 from crawlspace.testing.clock import START
 from crawlspace.testing.sim import faults
 from crawlspace.testing.sim.breakable import Breakable
-from crawlspace.testing.sim.checker import Checker
+from crawlspace.testing.sim.checker import Checker, Repeated
 from crawlspace.testing.sim.faults import Fault, Strike
 from crawlspace.testing.sim.history import History
 from crawlspace.testing.sim.loop import Stuck, VirtualLoop, WorldClock
@@ -165,7 +165,9 @@ class World:
         if name in ("claim", "settle", "renew") and self._repeats.random() < REPEATED and not self.troubles.break_off:
             before = self.checker.figures()
             again = await getattr(self.store, name)(*args)
-            self.checker.repeated(name, answer, again, before)
+            claims = {"claim": 0, "settle": 1}.get(name)
+            told = 0 if claims is None else len(args[claims])
+            self.checker.repeated(Repeated(name, told, answer, again), before)
 
     def _strike(self, strike: Strike, worker: Worker) -> None:
         now = self.clock.monotonic()
