@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import msgspec
 import tomli_w
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, inspect
 
 from crawlspace import __version__
 from crawlspace.archive.warc import ArchiveSettings
@@ -145,9 +145,7 @@ def convert(values: Mapping[str, Any], source: str) -> Settings:
     try:
         settings = msgspec.convert(_read_none(dict(values), Settings), Settings)
     except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `$.")
-        place = path.rstrip("`") or "settings"
-        raise ConfigError(f"{place}: {text[:1].lower()}{text[1:]}", hint=f"from {source}") from None
+        raise _refused(error, Settings, "", source) from None
     largest = settings.fetch.max_wire + settings.fetch.max_head
     if settings.archive.max_record < largest:
         raise ConfigError(
@@ -184,15 +182,70 @@ def _check_routes(routes: Any, source: str) -> None:
         try:
             msgspec.convert(route, Route)
         except msgspec.ValidationError as error:
-            text, _, path = str(error).partition(" - at `$")
-            place = f"routes.{name}{path.rstrip('`')}"
-            raise ConfigError(f"{place}: {text[:1].lower()}{text[1:]}", hint=f"from {source}") from None
+            kind = _of_kind(Route, route)
+            raise _refused(error, kind, f"routes.{name}", source) from None
+
+
+def _of_kind(union: Any, values: Any) -> Any:
+    """The type that a tagged table means; all of them where it says nothing that is known."""
+    tag = values.get("kind") if isinstance(values, Mapping) else None
+    return next((each for each in get_args(union) if each.__struct_config__.tag == tag), union)
+
+
+def _refused(error: msgspec.ValidationError, kind: Any, prefix: str, source: str) -> ConfigError:
+    """The error that says where a value is refused, and what could stand there."""
+    text, _, path = str(error).partition(" - at `$")
+    path = path.rstrip("`")
+    hint = f"from {source}"
+    named = _NAMED.match(text)
+    choices = _choices(inspect.type_info(kind), path) if named else []
+    if named and choices:
+        near = difflib.get_close_matches(named[1], choices, n=1)
+        hint = f"did you mean {near[0]}? {hint}" if near else f"one of {', '.join(choices)}; {hint}"
+    place = (prefix + path).lstrip(".") or "settings"
+    return ConfigError(f"{place}: {text[:1].lower()}{text[1:]}", hint=hint)
+
+
+def _choices(kind: Any, path: str) -> list[str]:
+    """The words that may stand at the path of an error; none where there are too many to tell."""
+    kind = _bare(kind)
+    for name in _STEP.findall(path):
+        if isinstance(kind, inspect.StructType) and name:
+            kind = next((each.type for each in kind.fields if each.encode_name == name), None)
+        elif isinstance(kind, inspect.VarTupleType):
+            kind = kind.item_type
+        kind = _bare(kind)
+    match kind:
+        case inspect.StructType():
+            return [each.encode_name for each in kind.fields]
+        case inspect.EnumType():
+            return [str(each.value) for each in kind.cls]
+        case inspect.LiteralType():
+            return list(map(str, kind.values))
+        case inspect.UnionType():
+            return [str(each.tag) for each in kind.types if isinstance(each, inspect.StructType)]
+    return []
+
+
+def _bare(kind: Any) -> Any:
+    """A type without what describes it, and without None beside it."""
+    while isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    if isinstance(kind, inspect.UnionType):
+        left = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
+        return _bare(left[0]) if len(left) == 1 else kind
+    return kind
 
 
 def as_toml(settings: Settings) -> str:
     """The settings in effect, as TOML; `load` reads it back to the same settings."""
     values = msgspec.to_builtins(settings)
     return tomli_w.dumps(_spelled({**values, "routes": _left_out(values["routes"])}))
+
+
+_NAMED = re.compile(r"(?:Invalid (?:enum )?value|Object contains unknown field|.* field(?= `kind`)) ['`](.*)['`]$")
+"""What is wrong with a name, so that it helps to tell the names there are."""
+_STEP = re.compile(r"\.([a-z_]+)|\[")
 
 
 class Described(NamedTuple):

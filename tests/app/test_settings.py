@@ -64,6 +64,16 @@ def test_every_setting_says_what_it_means() -> None:
         (["zzzz=1"], "config show"),
         (["archive.max_record=1048576"], "must fit into the archive"),
         (["budget.pages=-1"], "budget.pages"),
+        (["routes.x.kind=htp"], "did you mean http?"),
+        (["routes.x.kind=zzz"], "one of browser, http, impersonate, service;"),
+        (["routes.x.requests=5"], "one of browser, http, impersonate, service;"),
+        (["routes.x.kind=http", "routes.x.proxi='direct'"], "did you mean proxies?"),
+        (["routes.x.kind=http", "routes.x.session.orign='https://a'"], "did you mean origin?"),
+        (["routes.x=5"], "routes.x: expected `object`"),
+        (["routing.rules=[{urls='/x', routes=[]}]"], "did you mean url?"),
+        (["routing.rules=[{routes=[], when='allways'}]"], "did you mean always?"),
+        (["routing.signatures=[{id='x', title='x', sort='zzz'}]"], "one of captcha, challenge, rate_limit, wall;"),
+        (["fetch.auth=[1]"], "from command line"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(overrides: list[str], words: str) -> None:

@@ -92,7 +92,7 @@ def test_rules_go_by_url_and_by_signature_and_never_back() -> None:
         RoutingRule(signatures=("a-wall",), routes=("two", "one")),
         RoutingRule(url="glob:http://b.test/**", routes=("two",)),
     )
-    where = ways(*rules)
+    where = ways(*rules, signatures=(SignatureRule(id="a-wall", statuses=(403,)),))
     wall = Outcome(Kind.BLOCKED, signature="a-wall")
     other = Outcome(Kind.BLOCKED, signature="another")
     assert where.onward(URL, (), wall) == "two"
@@ -108,9 +108,13 @@ def test_rules_that_cannot_be() -> None:
         (RoutingRule(routes=()), "names no route"),
         (RoutingRule(routes=("three",)), "no route 'three'"),
         (RoutingRule(url="(", routes=("one",)), "rule 1"),
+        (RoutingRule(signatures=("dtadome",), routes=("one",)), "rule 1: there is no signature 'dtadome'.*datadome"),
     ):
         with pytest.raises(ConfigError, match=said):
             ways(rule)
+    with pytest.raises(ConfigError, match=r"routing\.ignore: there is no signature 'x'") as raised:
+        ways(ignore=("x",))
+    assert "signatures: cloudflare-challenge, " in str(raised.value.hint)
     with pytest.raises(ValueError, match="says nothing by which"):
         SignatureRule(id="empty")
 

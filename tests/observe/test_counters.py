@@ -62,6 +62,7 @@ def test_errors_are_counted_by_class_and_refusals_are_none() -> None:
     ("event", "words"),
     [
         (HostWaits("a.test", "host_unreachable", 0), "given up"),
+        (HostWaits("a.test", "address_refused", 0), "network.allow"),
         (HostWaits("a.test", "asked us to slow down", 1_700_000_000_000), "2023-11-14"),
         (ScopeWidened("http://a/", "http://b/", "b"), "belongs to the crawl"),
         (Paused("disk"), "paused: disk"),

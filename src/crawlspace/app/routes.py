@@ -38,12 +38,16 @@ def route_fetchers(
     Files that a route names are looked for `beside` the crawl's own first. Routes by browser share the `house`.
     """
     house = house or House(settings.browser)
-    return {
-        name: browser_of(settings, clock, house, route)
-        if isinstance(route, BrowserRoute)
-        else _fetcher(route, settings, clock, beside)
-        for name, route in settings.routes.items()
-    }
+    fetchers: dict[str, Fetcher] = {}
+    for name, route in settings.routes.items():
+        try:
+            if isinstance(route, BrowserRoute):
+                fetchers[name] = browser_of(settings, clock, house, route)
+            else:
+                fetchers[name] = _fetcher(route, settings, clock, beside)
+        except ConfigError as error:
+            raise ConfigError(f"routes.{name}: {error.message}", hint=error.hint) from error.__cause__
+    return fetchers
 
 
 def longest_request(settings: Settings) -> float:

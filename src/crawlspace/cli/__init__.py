@@ -10,6 +10,7 @@ import difflib
 import importlib
 import os
 import sys
+from typing import Any
 
 import click
 
@@ -49,8 +50,18 @@ VERBS = {
 }
 
 
+class _ReaderGone(Exception):
+    """Whoever read our output has gone. Of a broken pipe click would make an unexpected error."""
+
+
 class Verbs(click.Group):
     """The verbs, in the order in which one meets them."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise _ReaderGone from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -97,7 +108,7 @@ def main() -> None:
     except CrawlspaceError as error:
         _tell(error)
         code = error.exit_code
-    except BrokenPipeError:
+    except (_ReaderGone, BrokenPipeError):
         # The reader of our output has gone; what Python would still flush at exit goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0

@@ -18,7 +18,7 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.fleet import Fleet, driven
 from crawlspace.app.learn import run_learning
 from crawlspace.app.seeds import read_seeds
-from crawlspace.cli.options import config_file, overrides, run, settings_of
+from crawlspace.cli.options import config_file, overrides, run, settings_of, unread
 from crawlspace.cli.progress import Display
 from crawlspace.engine.crawl import Crawl
 from crawlspace.engine.intake import Request
@@ -126,11 +126,13 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
 
     ending, counts = run(lambda: run_learning(place, plan, drive))
     if not quiet:
-        _close(place, ending, counts)
-        if proposed:
-            click.echo(f"Rules of which URLs are one: {proposed} proposed, see crawlspace rules learned {place.path}")
-        if next_visit is not None:
-            click.echo(f"The first page is due for another visit at {moment(next_visit)}")
+        with unread():
+            _close(place, ending, counts)
+            if proposed:
+                learned = f"crawlspace rules learned {place.path}"
+                click.echo(f"Rules of which URLs are one: {proposed} proposed, see {learned}")
+            if next_visit is not None:
+                click.echo(f"The first page is due for another visit at {moment(next_visit)}")
     limit = plan.settings.budget.dead_letters
     if ending is Ending.FINISHED and limit is not None and counts.states[UrlState.DEAD] > limit:
         return TOO_MANY_DEAD

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -97,6 +98,16 @@ def run(main: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     from crawlspace.app.loop import run_loop
 
     return run_loop(main)
+
+
+@contextmanager
+def unread() -> Iterator[None]:
+    """Say what is left to say; when nobody reads it any more, the exit code is the answer all the same."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What Python would still flush at exit goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def echo_json(value: object, *, err: bool = False) -> None:

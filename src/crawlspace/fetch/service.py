@@ -179,7 +179,7 @@ def _secrets(table: Mapping[str, str], environment: Mapping[str, str]) -> Fields
     for name, variable in table.items():
         if variable not in environment:
             raise ConfigError(
-                f"secrets of a route: the environment variable {variable} is not set", hint=f"for {name}"
+                f"secrets: the environment variable {variable} is not set", hint=f"it holds the field {name}"
             )
     return [(name, environment[variable]) for name, variable in table.items()]
 

@@ -21,6 +21,8 @@ from crawlspace.events import (
 from crawlspace.observe.printable import printable
 from crawlspace.observe.words import moment
 
+_WAYS_OUT = {"address_refused": "its address is not public: network.allow names those that may be reached"}
+"""What a person can do about a host that is given up."""
 RATE_SECONDS = 10.0
 NOTICES = 5
 
@@ -59,7 +61,8 @@ class Counters:
                 self._settled(event)
                 return None
             case HostWaits(host, why, 0):
-                return f"{printable(host)} is given up: {why}; its URLs are dead letters"
+                told = f"{printable(host)} is given up: {why}; its URLs are dead letters"
+                return f"{told} ({_WAYS_OUT[why]})" if why in _WAYS_OUT else told
             case HostWaits(host, why, until):
                 return f"{printable(host)} {why}: left alone until {moment(until)}"
             case ScopeWidened(source, target, host):

@@ -12,7 +12,8 @@ how often.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum, unique
 from typing import Annotated, Literal
 
@@ -20,6 +21,7 @@ from msgspec import Meta, Struct, field
 
 from crawlspace.errors import ConfigError
 from crawlspace.policy.patterns import Patterns
+from crawlspace.policy.signatures import SIGNATURES
 
 PLAIN = ""
 """The name of the way that every URL takes first."""
@@ -140,14 +142,18 @@ class Routing(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: RoutingSettings, routes: Mapping[str, RouteBase]) -> Routing:
-        """Raises `ConfigError` for a rule that names no route, or whose pattern cannot be read."""
+        """Raises `ConfigError` for a name of nothing: a route, a signature; and for a pattern that cannot be read."""
         _require(settings.order, routes, "routing.order")
+        known = [each.id for each in SIGNATURES]
+        _require_signatures(settings.ignore, known, "routing.ignore")
+        known += [each.id for each in settings.signatures]
         rules = []
         for number, rule in enumerate(settings.rules, 1):
             where = f"routing.rules, rule {number}"
             if not rule.routes:
                 raise ConfigError(f"{where}: it names no route")
             _require(rule.routes, routes, where)
+            _require_signatures(rule.signatures, known, where)
             rules.append(_Rule(None if rule.url is None else Patterns.of((rule.url,), where), rule))
         return cls(settings, routes, tuple(rules))
 
@@ -175,3 +181,11 @@ def _require(names: tuple[str, ...], routes: Mapping[str, RouteBase], where: str
         if name not in routes:
             known = ", ".join(sorted(routes)) or "none yet"
             raise ConfigError(f"{where}: there is no route {name!r}", hint=f"set routes.{name}.kind; routes: {known}")
+
+
+def _require_signatures(names: tuple[str, ...], known: Sequence[str], where: str) -> None:
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"signatures: {', '.join(known)}"
+            raise ConfigError(f"{where}: there is no signature {name!r}", hint=hint)
