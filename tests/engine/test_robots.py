@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
+import crawlspace
 from crawlspace.clock import SystemClock
 from crawlspace.engine.robots import Robots, RobotsGate
+from crawlspace.events import Ending, HostWaits
 from crawlspace.exchange import RobotsFile, RobotsVerdict
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite.store import SqliteFrontier
@@ -55,6 +58,21 @@ def test_rules_that_are_the_same_again_move_nothing(web: Any) -> None:
     web.crawl("http://a.test/new")
     story = web.story("http://a.test/shut")
     assert (story.state, story.reason) == (UrlState.SKIPPED, "robots")
+
+
+def test_a_proxy_that_fails_is_named_where_its_host_has_to_wait(web: Any, tmp_path: Path) -> None:
+    settings = {**web.quick(), "network.proxy": "http://127.0.0.1:9", "network.proxy_allow": ["127.0.0.1"]}
+    crawl = crawlspace.Crawl(tmp_path / "crawl", [SEED], settings=settings)
+    waits: list[HostWaits] = []
+
+    @crawl.on(HostWaits)
+    def stop(event: HostWaits) -> None:
+        waits.append(event)
+        crawl.stop()
+
+    assert crawl.run().ending is Ending.INTERRUPTED
+    assert "no rules yet" in waits[0].why
+    assert "proxy http://127.0.0.1:9" in waits[0].why
 
 
 def test_what_scope_refuses_now_does_not_come_back_with_the_rules(web: Any) -> None:

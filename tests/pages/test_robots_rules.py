@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from crawlspace.exchange import FetchError, FetchResult, Headers, RobotsFile, RobotsVerdict, Truncated
 from crawlspace.pages.robots import SITEMAPS, RobotsRules, RobotsSettings, judge
@@ -291,6 +292,12 @@ def test_what_other_crawlers_got_wrong(lines: str, checks: list[tuple[str, bool]
         (answer(100), RobotsVerdict.DEFER, "robots.txt: status 100"),
         (answer(0, error=FetchError.DNS), RobotsVerdict.DEFER, "robots.txt: dns"),
         (answer(200, b"User-agent: *\n", error=FetchError.RESET), RobotsVerdict.DEFER, "robots.txt: reset"),
+        (answer(0, error=FetchError.LOCAL), RobotsVerdict.DEFER, "robots.txt: local"),
+        (
+            replace(answer(0, error=FetchError.LOCAL), detail="proxy http://p.test:1: refused"),
+            RobotsVerdict.DEFER,
+            "robots.txt: local, proxy http://p.test:1: refused",
+        ),
     ],
     ids=lambda value: value.status if isinstance(value, FetchResult) else None,
 )

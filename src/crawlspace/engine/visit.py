@@ -108,6 +108,7 @@ class Visit:
     _host: HostSettings = field(init=False)
     _condemned: str | None = None
     _why_condemned: str | None = None
+    _why_later: str | None = None
     _address: str | None = None
     _hosts: dict[str, str] = field(default_factory=dict)
     """The host of each origin that was asked, of which a visit has few."""
@@ -278,6 +279,7 @@ class Visit:
 
     def _defer(self, robots: Robots) -> None:
         self._over = True
+        self._why_later = f"has no rules yet ({robots.file.detail})"
         wait = max(self._pace.next_at, robots.file.expires_at)
         self._pace = replace(self._pace, next_at=wait)
         self._judge_host()
@@ -425,5 +427,5 @@ class Visit:
         if self._condemned is not None:
             self.run.watch(events.HostWaits(self.lease.host.name, self._condemned, 0))
         elif wait > max(LONG_WAIT_MS, self._pace.delay_ms):
-            why = "does not answer" if self._pace.failures else "asked us to slow down"
+            why = self._why_later or ("does not answer" if self._pace.failures else "asked us to slow down")
             self.run.watch(events.HostWaits(self.lease.host.name, why, self._pace.next_at))

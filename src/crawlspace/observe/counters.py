@@ -64,7 +64,7 @@ class Counters:
                 told = f"{printable(host)} is given up: {why}; its URLs are dead letters"
                 return f"{told} ({_WAYS_OUT[why]})" if why in _WAYS_OUT else told
             case HostWaits(host, why, until):
-                return f"{printable(host)} {why}: left alone until {moment(until)}"
+                return f"{printable(host)} {printable(why)}: left alone until {moment(until)}"
             case ScopeWidened(source, target, host):
                 return (
                     f"the seed {printable(source)} has moved for good to {printable(target)}: "

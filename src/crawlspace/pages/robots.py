@@ -21,7 +21,7 @@ from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct
 
-from crawlspace.exchange import FetchResult, RobotsFile, RobotsVerdict
+from crawlspace.exchange import FetchError, FetchResult, RobotsFile, RobotsVerdict
 from crawlspace.pages.mime import looks_like_html
 from crawlspace.urls import percent
 
@@ -103,7 +103,9 @@ def judge(result: FetchResult, origin: str, now: int, settings: RobotsSettings) 
 
 def _verdict(result: FetchResult) -> tuple[RobotsVerdict, str]:
     if result.error is not None:
-        return RobotsVerdict.DEFER, f"robots.txt: {result.error}"
+        # What fails on our side, such as a proxy, has to be named: nobody would look for it at the host.
+        ours = f", {result.detail[:200]}" if result.error is FetchError.LOCAL and result.detail else ""
+        return RobotsVerdict.DEFER, f"robots.txt: {result.error}{ours}"
     detail = f"robots.txt: status {result.status}"
     if 200 <= result.status < 300:
         if looks_like_html(result.body):
