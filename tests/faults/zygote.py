@@ -15,6 +15,7 @@ import sqlite3
 import sys
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -29,7 +30,7 @@ from crawlspace.engine import sweep
 from crawlspace.engine.intake import Request
 from crawlspace.exchange import FetchRequest, FetchResult
 from crawlspace.fetch.http import HttpFetcher
-from crawlspace.frontier.sqlite import store
+from crawlspace.frontier.sqlite import connection
 from crawlspace.settings import load
 from crawlspace.urls.hosts import registrable_domain
 
@@ -157,15 +158,15 @@ def pointed_fetcher(points: Points) -> type[HttpFetcher]:
 
 def watch_statements(points: Points) -> None:
     """Have the store's connection tell of every statement, from its first migration on."""
-    connect = store.connect
+    connect = connection.connect
 
     def connect_(path: str, settings: Any) -> sqlite3.Connection:
-        connection = connect(path, settings)
-        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-        connection.set_trace_callback(points.statement)
-        return connection
+        made = connect(path, settings)
+        made.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        made.set_trace_callback(points.statement)
+        return made
 
-    store.connect = connect_
+    connection.connect = connect_
 
 
 async def crawl(job: dict[str, Any], points: Points) -> None:
@@ -203,6 +204,8 @@ def main() -> None:
             try:
                 child(json.loads(line))
                 status = 0
+            except BaseException:  # there is nobody else to tell
+                traceback.print_exc()
             finally:
                 sys.stderr.flush()
                 os._exit(status)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from crawlspace.exchange import FetchError, FetchRequest, Truncated
-from crawlspace.fetch import NetworkSettings
+from crawlspace.fetch import FetchSettings, NetworkSettings
+from crawlspace.fetch.connection import Connection
+from crawlspace.fetch.resolve import Endpoint
+from crawlspace.fetch.response import ResponseReader
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -63,6 +68,22 @@ def test_a_connection_is_used_again_and_names_do_not_share_one(run: Any, serving
                     result = await fetcher.fetch(FetchRequest(f"http://{name}.test/"))
                     assert result.body == b"ok"
                 assert server.connections == 2
+
+    run(test())
+
+
+def test_nothing_is_sent_after_the_time_of_a_request_is_over(run: Any) -> None:
+    async def test() -> None:
+        limits = FetchSettings()
+        transport = Mock(asyncio.Transport)
+        transport.is_closing.return_value = False
+        connection = Connection(Endpoint(ip_address("127.0.0.1"), 80), limits, Mock())
+        connection.connection_made(transport)
+        reader = ResponseReader(limits)
+        await connection.send(b"GET / HTTP/1.1\r\n\r\n", reader, asyncio.get_running_loop().time())
+        assert reader.error is FetchError.TOTAL_TIMEOUT
+        transport.write.assert_not_called()
+        transport.abort.assert_called_once()
 
     run(test())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from socket import gethostname
@@ -41,9 +41,11 @@ class Fleet:
 
 
 @pytest.fixture(scope="module")
-def fleet(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    folder = tmp_path_factory.mktemp("fleet")
-    address = f"{server}&schema=crawl_whole_fleet&shards=4"
+def fleet(server: str, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    return crawled(tmp_path_factory.mktemp("fleet"), f"{server}&schema=crawl_whole_fleet&shards=4")
+
+
+def crawled(folder: Path, address: str) -> Fleet:
     with ToyWeb(seed=11, features=FEATURES, tls=False) as web:
         values = {
             "contact": "tests@crawlspace.test",
@@ -55,7 +57,7 @@ def fleet(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fle
         assert crawl(made.first, {**values, "budget.pages": SHARE}, web.seeds, address) is Ending.BUDGET
         assert crawl(made.second, values, (), address) is Ending.FINISHED
         assert crawl(made.alone, values, web.seeds, None) is Ending.FINISHED
-        yield made
+    return made
 
 
 def crawl(directory: Path, values: dict[str, Any], seeds: Any, address: str | None) -> Ending:
@@ -197,8 +199,9 @@ def test_each_directory_parses_its_own_captures_and_together_they_are_all(fleet:
     assert len(records[0]) == len(records[1])
 
 
-def test_of_two_directories_with_one_capture_the_newer_parser_counts(fleet: Fleet, tmp_path: Path) -> None:
+def test_of_two_directories_with_one_capture_the_newer_parser_counts(server: str, tmp_path: Path) -> None:
     """As it is where the archive is one for all, in object storage: here by a copy of the other's files."""
+    fleet = crawled(tmp_path / "fleet", f"{server}&schema=crawl_one_archive&shards=4")
     for version, directory, files in ((1, fleet.first, fleet.second), (2, fleet.second, fleet.first)):
         for file in (files / "archive").iterdir():
             (directory / "archive" / file.name).write_bytes(file.read_bytes())

@@ -100,7 +100,7 @@ def compare(tmp_path: Path, crawl: CrawlDirectory, policy: str, batch: int, seed
     command = [sys.executable, "-c", CHILD, str(crawl.path), str(config), str(batch), str(T0)]
     chance = random.Random(seed)
     kills = [
-        run_killed(command, chance.randint(len(steps) // 9, len(steps) // 6), chance.random() / 50)
+        run_killed(command, chance.randint(len(steps) // 12, len(steps) // 8), chance.random() / 100)
         for _ in range(KILLS)
     ]
     assert kills == [True] * KILLS

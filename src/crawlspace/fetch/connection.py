@@ -59,6 +59,10 @@ class Connection(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             self._reader_lost(clean=False)
             return answered
+        if now >= deadline:
+            # This process stood still until its time was over: the host may be somebody else's by now.
+            self._check(reader, now)
+            return answered
         if self._talk is None:
             self._transport.write(request)
         else:
