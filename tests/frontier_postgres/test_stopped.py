@@ -99,6 +99,7 @@ def wait_until_stopped(process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(500)
 def test_a_worker_that_was_stopped_past_its_leases_changes_nothing_and_says_so(stopping: Stopping) -> None:
     with stopping.worker("second", *stopping.web.seeds, "http://new.test/") as process:
