@@ -10,7 +10,7 @@ from crawlspace.types import Story
 def told(
     row: Waiting, end: Ending, names: tuple[str | None, str], copy_of: str | None = None, file: str | None = None
 ) -> Story:
-    """The story of a URL; `names` are the addresses of its parent and its host. `due` is not told."""
+    """The story of a URL; `names` are the address of its parent and its host. `due` is its place's to tell."""
     parent, host = names
     waits = end.state not in TERMINAL
     return Story(
@@ -36,4 +36,7 @@ def told(
         history=() if row.history is None else history(row.history),
         generation=row.generation,
         routes=routes(row.route),
+        next_visit=end.next_visit,
+        interval_ms=end.interval_ms,
+        changed=None if end.changed is None else bool(end.changed),
     )

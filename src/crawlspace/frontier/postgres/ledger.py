@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from crawlspace.errors import UsageError
 from crawlspace.exchange import RobotsFile, RobotsVerdict
 from crawlspace.frontier.counters import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
@@ -18,7 +20,8 @@ from crawlspace.frontier.postgres.schema import OWN_FACTS
 from crawlspace.frontier.postgres.sessions import queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Named, Place, Urls
-from crawlspace.frontier.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation, routes
+from crawlspace.frontier.rows import Ending, Waiting, dead_letter, host_figures
+from crawlspace.frontier.tales import told
 from crawlspace.policy.commands import News
 from crawlspace.states import UrlState
 from crawlspace.types import Counts, DeadLetter, HostFigures, Reason, Story, host_id
@@ -167,7 +170,7 @@ class Ledger:
         for row in rows:
             waited, end = Waiting._make(row[:_WAITING]), Ending._make(row[_WAITING:_ENDING])
             parent, copy_of, file = row[_ENDING:]
-            stories[waited.id] = _ended_story(waited, end, hosts[waited.hid], (parent, copy_of, file))
+            stories[waited.id] = told(waited, end, (parent, hosts[waited.hid].name), copy_of, file)
         return stories
 
     async def _in_order(self, urls: Sequence[Named]) -> list[Story]:
@@ -183,56 +186,6 @@ class Ledger:
 
 
 def _waiting_story(place: Place, host: _HostNow, parent: str | None) -> Story:
-    row = place.row
-    return Story(
-        id=row.id,
-        url=row.url,
-        host=host.name,
-        state=UrlState.LEASED if place.leased else UrlState.QUEUED,
-        front_class=row.front_class,
-        depth=row.depth,
-        hops=row.hops,
-        attempts=row.attempts,
-        parent=parent,
-        relation=relation(row.relation),
-        found_at=row.found_at,
-        due=None if place.leased else max(host.next_at, place.due_at or 0),
-        label=row.label,
-        meta=row.meta,
-        history=() if row.history is None else history(row.history),
-        generation=row.generation,
-        routes=routes(row.route),
-    )
-
-
-def _ended_story(
-    row: Waiting, end: Ending, host: _HostNow, names: tuple[str | None, str | None, str | None]
-) -> Story:
-    parent, copy_of, file = names
-    return Story(
-        id=row.id,
-        url=row.url,
-        host=host.name,
-        state=UrlState(end.state),
-        front_class=None,
-        depth=row.depth,
-        hops=row.hops,
-        attempts=row.attempts,
-        parent=parent,
-        relation=relation(row.relation),
-        found_at=row.found_at,
-        settled_at=end.at,
-        evidence=evidence(end, file),
-        reason=end.reason,
-        detail=end.detail or "",
-        target=end.target,
-        copy_of=copy_of,
-        label=row.label,
-        meta=row.meta,
-        history=() if row.history is None else history(row.history),
-        generation=row.generation,
-        routes=routes(row.route),
-        next_visit=end.next_visit,
-        interval_ms=end.interval_ms,
-        changed=None if end.changed is None else bool(end.changed),
-    )
+    end = Ending(UrlState.LEASED if place.leased else UrlState.QUEUED, 0)
+    story = told(place.row, end, (parent, host.name))
+    return replace(story, due=None if place.leased else max(host.next_at, place.due_at or 0))

@@ -10,14 +10,17 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from crawlspace.errors import UsageError
 from crawlspace.exchange import RobotsFile, RobotsVerdict
 from crawlspace.frontier.counters import BYTES, DUPLICATES, FETCHES, HOSTS, PAGES, REFUSED_BEYOND_CAP, STATE_NAMES
-from crawlspace.frontier.rows import Ending, Waiting, dead_letter, evidence, history, host_figures, relation, routes
+from crawlspace.frontier.rows import Ending, Waiting, dead_letter, host_figures
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.schema import FORMAT
 from crawlspace.frontier.sqlite.urls import Place, Urls
+from crawlspace.frontier.tales import told
 from crawlspace.policy.commands import News
 from crawlspace.states import UrlState
 from crawlspace.types import Counts, DeadLetter, HostFigures, Reason, Story, host_id
@@ -145,25 +148,9 @@ class Ledger:
             and host.token != row.settled
             and row.id in self._urls.held(host.token)
         )
-        return Story(
-            id=row.id,
-            url=row.url,
-            host=host.name,
-            state=UrlState.LEASED if leased else UrlState.QUEUED,
-            front_class=row.front_class,
-            depth=row.depth,
-            hops=row.hops,
-            attempts=row.attempts,
-            parent=self._url_of(row.parent),
-            relation=relation(row.relation),
-            found_at=row.found_at,
-            due=None if leased else max(host.next_at, place.due_at or 0),
-            label=row.label,
-            meta=row.meta,
-            history=() if row.history is None else history(row.history),
-            generation=row.generation,
-            routes=routes(row.route),
-        )
+        end = Ending(UrlState.LEASED if leased else UrlState.QUEUED, 0)
+        story = told(row, end, (self._url_of(row.parent), host.name))
+        return replace(story, due=None if leased else max(host.next_at, place.due_at or 0))
 
     def _ended(self, number: int) -> Story | None:
         found = self._connection.execute(_SQL["outcome"], (number,)).fetchone()
@@ -171,33 +158,7 @@ class Ledger:
             return None
         row, end = Waiting._make(found[:_WAITING]), Ending._make(found[_WAITING:_ENDING])
         parent, copy_of, file = found[_ENDING:]
-        return Story(
-            id=row.id,
-            url=row.url,
-            host=self._host(row.hid).name,
-            state=UrlState(end.state),
-            front_class=None,
-            depth=row.depth,
-            hops=row.hops,
-            attempts=row.attempts,
-            parent=parent,
-            relation=relation(row.relation),
-            found_at=row.found_at,
-            settled_at=end.at,
-            evidence=evidence(end, file),
-            reason=end.reason,
-            detail=end.detail or "",
-            target=end.target,
-            copy_of=copy_of,
-            label=row.label,
-            meta=row.meta,
-            history=() if row.history is None else history(row.history),
-            generation=row.generation,
-            routes=routes(row.route),
-            next_visit=end.next_visit,
-            interval_ms=end.interval_ms,
-            changed=None if end.changed is None else bool(end.changed),
-        )
+        return told(row, end, (parent, self._host(row.hid).name), copy_of, file)
 
     def _host(self, hid: int) -> _HostNow:
         return _HostNow._make(self._connection.execute(_SQL["host"], (hid,)).fetchone())
