@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import json
 import os
 import signal
 import subprocess
@@ -15,10 +16,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from crawlspace import events
 from crawlspace.api import Crawl
+from crawlspace.app.reparsing.pools import Here
+from crawlspace.cli import cli
 from crawlspace.clock import SystemClock
+from crawlspace.errors import CrawlspaceError
 from crawlspace.exchange import FetchRequest, FetchResult
 from crawlspace.parsers import Document, Match
 from crawlspace.records.journal import numbers, path_of
@@ -134,6 +139,52 @@ def test_a_page_that_is_as_it_was_has_its_records_seen_again(
     for row in told:
         times = 1 if row["url"].endswith(UNCHANGING) else 2
         assert row == {"url": row["url"], "generation": 1, "seen": True, "later": True, "same": True, "n": times}
+
+
+SEEN = (
+    "SELECT o.url, o.generation AS visit, r.last_seen = o.requested_at AS seen, r.first_seen < r.last_seen AS later, "
+    "r.changed_at = r.first_seen AS same, (SELECT count(*) FROM observations b WHERE b.id = o.id) AS n "
+    "FROM records r JOIN outcomes o USING (url) ORDER BY o.url"
+)
+
+
+def reparsed(place: Path, *, falls: bool = False) -> dict[str, object]:
+    """What the verb tells; with `falls` its process is gone before anything is parsed."""
+    ran = CliRunner().invoke(cli, ["reparse", str(place), "--parser", "links", "--processes", "1", "--json"])
+    if falls:
+        assert ran.exit_code != 0
+        return {}
+    told: dict[str, object] = json.loads(ran.stdout.splitlines()[-1])
+    return told
+
+
+@pytest.mark.parametrize(("first", "parsed"), [((), PAGES + 1), (("links",), PAGES + 1 - len(UNCHANGING))])
+def test_visits_without_parsers_that_found_a_page_as_it_was_count_when_it_is_parsed_again(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: tuple[str, ...], parsed: int
+) -> None:
+    """No parser runs while 304 is answered; parsed later, the records have been seen then, and first long before."""
+    place = tmp_path / "crawl"
+    seed = f"http://127.0.0.1:{server.server_port}/"
+    Crawl(place, [seed], settings=settings(*first)).run()
+    now = SystemClock.now
+    monkeypatch.setattr(SystemClock, "now", lambda clock: now(clock) + 30 * 86_400_000)
+    Crawl(place, [seed], settings=settings(**{"recrawl.on": True})).run()
+    with monkeypatch.context() as patch:
+        patch.setattr(Here, "run", lambda *_: (_ for _ in ()).throw(CrawlspaceError("gone")))
+        reparsed(place, falls=True)
+    assert reparsed(place)["parsed"] == parsed
+    crawl = Crawl(place)
+    told = crawl.sql(SEEN)
+    assert len(told) == PAGES + 1
+    for row in told:
+        stays = row["url"].endswith(UNCHANGING)
+        n = 1 if stays or not first else 2
+        later = stays or bool(first)
+        assert row == {"url": row["url"], "visit": 1, "seen": True, "later": later, "same": True, "n": n}
+    written_then = written(place / "records")
+    assert reparsed(place)["parsed"] == 0
+    assert crawl.sql(SEEN) == told
+    assert written(place / "records") <= written_then
 
 
 def written(directory: Path) -> int:

@@ -25,6 +25,7 @@ from crawlspace.app.raw import disk_of, read_archive
 from crawlspace.app.reparsing.batch import Batch, Job
 from crawlspace.app.reparsing.pools import Here, Pool
 from crawlspace.app.reparsing.selection import CAPTURED, Choosing, Chosen, Task
+from crawlspace.app.reparsing.sightings import note_sightings
 from crawlspace.app.snapshot import Elsewhere, Whereabouts, open_snapshot
 from crawlspace.app.sql import numbers_where
 from crawlspace.app.store import put_right
@@ -110,6 +111,10 @@ def reparse(
     place, rules = records_at(directory), rules_of(settings.identity)
     with directory.locked():
         records = Records(place)
+        with open_snapshot(directory, settings) as snapshot:
+            whereabouts = Whereabouts(directory, disk_of(settings.archive), snapshot.owner)
+            is_here: Callable[[Pointer], bool] = lambda pointer: whereabouts.owner_at_once(pointer) is None  # noqa: E731
+            note_sightings(records, (place, rules), snapshot.visited_again(), is_here)
         pool = order.pool or Here(order.parser)
         job = Job(directory.path.resolve(), order.name, settings)
         try:
@@ -133,7 +138,7 @@ def _tasks(directory: CrawlDirectory, settings: Settings, order: Order, done: Re
         if chosen.condition is not None:
             wanted = numbers_where(directory, settings, chosen.condition)
         read = parsed(records_at(directory), rules_of(settings.identity), order.parser.name)
-        choosing = Choosing(order.parser, chosen, wanted)
+        choosing = Choosing(order.parser, chosen, wanted, snapshot.visited_again())
         for tally in choosing.run(snapshot.stories(CAPTURED, chosen.host), read):
             if tally.task is None:
                 done.left(tally.why)

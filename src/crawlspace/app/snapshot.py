@@ -23,7 +23,7 @@ from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite import duplicates, export
 from crawlspace.settings import Settings, load
 from crawlspace.states import UrlState
-from crawlspace.types import Pointer, Story
+from crawlspace.types import Captured, Pointer, Story
 
 TOLD = 10
 """Workers that are named."""
@@ -37,6 +37,13 @@ class Snapshot(Protocol):
 
         With `host` those of one host only, by its name; raises `UsageError` when no URL of it is known. `due` is told
         of none.
+        """
+        ...
+
+    def visited_again(self) -> Iterator[Captured]:
+        """The captures of URLs that were visited more than once, visit by visit, by number and generation.
+
+        A visit that found the page as it was has no capture of its own: it comes with that of the visit before.
         """
         ...
 

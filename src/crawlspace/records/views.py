@@ -240,6 +240,15 @@ def parsed(directory: Path, rules: Rules, parser: str) -> Iterator[tuple[Any, ..
         yield from rows
 
 
+def noted(directory: Path, rules: Rules) -> Iterator[tuple[int, int]]:
+    """The visits that are known to have found their page as it was (304): number and generation, in order."""
+    connection = connect(directory, rules)
+    add_records(connection, [directory], rules)
+    found = connection.execute(_SQL["noted"])
+    while rows := found.fetchmany(_BATCH):
+        yield from rows
+
+
 def _canonical(rules: Rules) -> Any:
     def canonical(urls: Any) -> Any:
         import pyarrow as pa

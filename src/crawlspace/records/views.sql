@@ -159,17 +159,22 @@ SELECT c.* FROM chosen c WHERE (
 SELECT count(*) FROM all_rows r SEMI JOIN live USING (parser, id, generation, seq);
 
 -- name: parsed
--- What a parser has read, by URL and generation. A page that was found as it was need not be read again for that.
-SELECT id, generation, version, url, file, "offset", "length", epoch_ms(fetched_at), error
+-- What a parser has read, by URL and generation, and whether that was an earlier capture, which a visit found to hold
+-- still: a page that was found as it was need not be read again for that.
+SELECT id, generation, version, url, file, "offset", "length", epoch_ms(fetched_at), error, false
 FROM parses WHERE parser = $parser
 UNION ALL
-SELECT p.id, a.generation, p.version, p.url, p.file, p."offset", p."length", epoch_ms(a.fetched_at), p.error
+SELECT p.id, a.generation, p.version, p.url, p.file, p."offset", p."length", epoch_ms(a.fetched_at), p.error, true
 FROM again a JOIN parses p ON p.id = a.id AND p.generation < a.generation
 WHERE p.parser = $parser AND NOT EXISTS (
   SELECT 1 FROM parses b
   WHERE b.parser = $parser AND b.id = a.id AND b.generation > p.generation AND b.generation <= a.generation
 )
 ORDER BY 1, 2;
+
+-- name: noted
+-- Visits that are known to have found the page as it was.
+SELECT id, generation FROM again ORDER BY id, generation;
 
 -- name: head
 -- What the last word of one of several directories is on each capture, those apart that do not count. NUMBER is its place.

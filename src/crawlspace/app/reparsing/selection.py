@@ -68,6 +68,8 @@ class Read(NamedTuple):
     length: int
     at: int
     error: str | None
+    again: bool
+    """Whether it is an earlier capture, which a visit of this generation found to hold still."""
 
 
 class Tally(NamedTuple):
@@ -85,24 +87,37 @@ class Choosing(Struct, frozen=True):
     chosen: Chosen
     wanted: Iterable[int] | None = None
     """Numbers of the URLs that the SQL condition is true of, in order; None without a condition."""
+    visits: Iterable[Captured] = ()
+    """The captures of URLs that were visited more than once, in order."""
 
     def run(self, stories: Iterable[Story], read: Iterable[tuple[Any, ...]]) -> Iterator[Tally]:
         """Each capture with its task, or why it has none; both streams are in order of the URLs' numbers."""
         wanted = None if self.wanted is None else _Ahead(self.wanted)
+        visits = _Visits(self.visits)
         known = _Groups(Read(*row) for row in read)
         for story in stories:
             for earlier in known.before(story.id):
-                yield self._earlier(earlier)
-            of_url = known.of(story.id)
-            now = next((each for each in of_url if each.generation == story.generation), None)
-            for each in of_url:
-                if each is not now:
-                    yield self._earlier(each)
-            yield self._now(story, now, wanted is None or wanted.has(story.id))
+                yield from self._of_gone(earlier)
+            yield from self._of(story, visits.first(story), known.of(story.id), wanted)
         for earlier in known.rest():
-            yield self._earlier(earlier)
+            yield from self._of_gone(earlier)
 
-    def _now(self, story: Story, read: Read | None, wanted: bool) -> Tally:
+    def _of_gone(self, read: Read) -> Iterator[Tally]:
+        if not read.again:
+            yield self._earlier(read)
+
+    def _of(self, story: Story, first: Captured | None, read: list[Read], wanted: _Ahead | None) -> Iterator[Tally]:
+        """What is to be done about one URL: a capture is read once, however often it was found to hold still."""
+        generation = story.generation if first is None else first.generation
+        now = next((each for each in read if each.generation == generation), None)
+        for each in read:
+            if each is not now and not each.again:
+                yield self._earlier(each)
+        is_wanted = wanted is None or wanted.has(story.id)
+        if now is None or not now.again:
+            yield self._now(story, first, now, is_wanted)
+
+    def _now(self, story: Story, first: Captured | None, read: Read | None, wanted: bool) -> Tally:
         found = story.evidence
         if found is None or found.pointer is None or not wanted or not self._is_meant(story):
             return Tally(None, "not meant")
@@ -111,7 +126,7 @@ class Choosing(Struct, frozen=True):
         why = self._why_left(read)
         if why:
             return Tally(None, why)
-        captured = Captured(story.id, story.generation, story.url, found.pointer, found.at)
+        captured = first or Captured(story.id, story.generation, story.url, found.pointer, found.at)
         return Tally(Task(captured, story.label, story.meta, story.depth))
 
     def _earlier(self, read: Read) -> Tally:
@@ -156,6 +171,23 @@ class _Ahead:
         while self._next is not None and self._next < number:
             self._next = next(self._numbers, None)
         return self._next == number
+
+
+class _Visits:
+    """Captures of URLs that were visited more than once, asked in order."""
+
+    def __init__(self, visits: Iterable[Captured]) -> None:
+        self._groups = groupby(visits, key=itemgetter(0))
+        self._next = next(self._groups, None)
+
+    def first(self, story: Story) -> Captured | None:
+        """The visit that made the capture which a URL has now, if that is not its last visit."""
+        pointer = story.evidence.pointer if story.evidence is not None else None
+        while self._next is not None and self._next[0] < story.id:
+            self._next = next(self._groups, None)
+        if self._next is None or self._next[0] != story.id:
+            return None
+        return next((each for each in self._next[1] if each.pointer == pointer), None)
 
 
 class _Groups:

@@ -16,7 +16,7 @@ from crawlspace.frontier.postgres.sessions import Row, queries
 from crawlspace.frontier.rows import Ending, Waiting
 from crawlspace.frontier.tales import told
 from crawlspace.states import TERMINAL, UrlState
-from crawlspace.types import Story
+from crawlspace.types import Captured, Pointer, Story
 
 _SQL = queries("export.sql")
 
@@ -67,6 +67,16 @@ class Snapshot:
             # Shard by shard the server has them in order: it sorts nothing, and the first come at once.
             in_order = merge(*self._streams("ended", shards, hids, states=ended), key=itemgetter(_NUMBER))
             yield from self._told(in_order, _ended)
+
+    def visited_again(self) -> Iterator[Captured]:
+        """The captures of URLs that were visited more than once, visit by visit, by number and generation.
+
+        A visit that found the page as it was has no capture of its own: it comes with that of the visit before.
+        """
+        at_once = max(AT_ONCE // len(self._look.all), LEAST_AT_ONCE)
+        streams = [self._look.stream(_SQL["visited_again"], at_once, shard=shard) for shard in self._look.all]
+        for number, generation, url, file, offset, length, at in merge(*streams, key=itemgetter(0, 1)):
+            yield Captured(number, generation, url, Pointer(file, offset, length), at)
 
     def reach(self) -> dict[str, int]:
         """How far settled captures reach into each file of these workers' archives."""

@@ -41,6 +41,17 @@ WHERE o.shard = %(shard)s::smallint AND o.state = ANY (%(states)s::smallint[])
   AND (%(hids)s::bigint[] IS NULL OR o.hid = ANY (%(hids)s::bigint[]))
 ORDER BY o.id;
 
+-- name: visited_again
+-- Captures of one shard's URLs that were visited more than once, by number and generation.
+SELECT v.id, v.generation, v.url, s.name, v."offset", v.length, v.at FROM (
+  SELECT id, generation, url, segment, "offset", length, coalesce(requested_at, at) AS at
+  FROM visit WHERE shard = %(shard)s::smallint AND state = 3
+  UNION ALL
+  SELECT o.id, o.generation, o.url, o.segment, o."offset", o.length, coalesce(o.requested_at, o.at)
+  FROM visit l JOIN outcome o ON o.shard = l.shard AND o.id = l.id
+  WHERE l.shard = %(shard)s::smallint AND l.generation = o.generation - 1 AND o.state = 3
+) v JOIN segment s ON s.id = v.segment ORDER BY v.id, v.generation;
+
 -- name: urls
 -- Addresses of URLs with an outcome. A number alone says no shard.
 SELECT o.id, o.url FROM outcome o WHERE o.shard = ANY (%(all)s::smallint[]) AND o.id = ANY (%(id)s::bigint[]);

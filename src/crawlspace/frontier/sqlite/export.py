@@ -23,7 +23,7 @@ from crawlspace.frontier.sqlite.connection import connect_reading, reading, tran
 from crawlspace.frontier.sqlite.schema import require, steps
 from crawlspace.frontier.tales import told
 from crawlspace.states import TERMINAL, UrlState
-from crawlspace.types import Story
+from crawlspace.types import Captured, Pointer, Story
 
 _SQL = statements(__package__, "export.sql")
 
@@ -61,6 +61,14 @@ class Snapshot:
         if ended:
             for row in self._connection.execute(_SQL["ended"], {"states": ended, "hid": hid}):
                 yield _ended(row)
+
+    def visited_again(self) -> Iterator[Captured]:
+        """The captures of URLs that were visited more than once, visit by visit, by number and generation.
+
+        A visit that found the page as it was has no capture of its own: it comes with that of the visit before.
+        """
+        for number, generation, url, file, offset, length, at in self._connection.execute(_SQL["visited_again"]):
+            yield Captured(number, generation, url, Pointer(file, offset, length), at)
 
     def reach(self) -> dict[str, int]:
         """How far settled captures reach into each of the archive's files."""
