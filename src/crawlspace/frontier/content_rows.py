@@ -25,6 +25,8 @@ TEXT_BYTES: Final = 16
 """Of a text's digest: enough to tell all texts there are from each other."""
 _CUT: Final = frozenset({Reason.DEPTH, Reason.HOST_BUDGET})
 _BITS: Final = 1 << 63
+_KNOWN: Final = Claimed.KNOWN
+_NEW: Final = Claimed.NEW
 
 
 class Arrival(NamedTuple):
@@ -54,17 +56,23 @@ class Found(Struct, frozen=True):
         """`refused` is what the frontier itself turned away, by key."""
         new: dict[int, list[Claim]] = {}
         cut: set[int] = set()
-        unknown: Counter[int] = Counter()
+        unknown: dict[int, int] = {}
         for claim, answer in zip(claims, answers, strict=True):
-            if claim.parent is None:
+            parent = claim.parent
+            if parent is None:
                 continue
-            if answer is not Claimed.KNOWN:
-                unknown[claim.parent] += 1
-            reason = claim.refusal or refused.get(claim.address.key)
-            if reason in _CUT or (reason is None and answer is Claimed.OVER_BUDGET):
-                cut.add(claim.parent)
-            elif reason is None and answer is Claimed.NEW:
-                new.setdefault(claim.parent, []).append(claim)
+            reason = claim.refusal
+            if reason is None and refused:
+                reason = refused.get(claim.address.key)
+            if answer is not _KNOWN:
+                unknown[parent] = unknown.get(parent, 0) + 1
+            if reason is None and answer is _NEW:
+                queued = new.get(parent)
+                if queued is None:
+                    queued = new[parent] = []
+                queued.append(claim)
+            elif reason in _CUT or (reason is None and answer is Claimed.OVER_BUDGET):
+                cut.add(parent)
         return cls(new, cut, unknown)
 
 

@@ -11,12 +11,19 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import TypeVar
 
 V = TypeVar("V")
 
-_LENGTHS = (8, 64, 512)
+_LENGTHS = (1, 4, 8, 16, 32, 64, 128, 256, 512)
 """Lists come in these lengths, so that few statements are ever prepared."""
+_WHOLE_LENGTHS = (128, 32, 8, 1)
+"""Rows that are written come in these, since none of them may come twice."""
+
+blob = bytearray
+"""How bytes are bound often. To `bytes`, as to None, sqlite3 first looks for an adapter, which takes far longer than
+binding them; a bytearray it binds at once."""
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _PURPOSE = re.compile(r"^-- \S")
@@ -56,6 +63,15 @@ def chunks(values: Sequence[V], width: int = 1) -> Iterator[list[V]]:
         chunk = [*values[start : start + whole]]
         length = next(width * length for length in _LENGTHS if width * length >= len(chunk))
         yield chunk + chunk[-width:] * ((length - len(chunk)) // width)
+
+
+def parts(rows: Sequence[Sequence[object]]) -> Iterator[tuple[int, list[object]]]:
+    """Rows to be written, each once: how many a statement takes, and their values one after the other."""
+    start = 0
+    for length in _WHOLE_LENGTHS:
+        while len(rows) - start >= length:
+            yield length, [*chain.from_iterable(rows[start : start + length])]
+            start += length
 
 
 def _row(width: int) -> str:

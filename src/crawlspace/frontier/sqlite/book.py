@@ -34,17 +34,17 @@ class Book:
             delta = self._hosts[hid] = HostDelta()
         return delta
 
-    def grow(self, hid: int) -> None:
-        """A URL joins the queue of a met host in which one of as good a class waits: only numbers change."""
-        self._grown[hid] = self._grown.get(hid, 0) + 1
+    def grow(self, hid: int, n: int) -> None:
+        """URLs join the queue of a met host in which one of as good a class waits: only numbers change."""
+        self._grown[hid] = self._grown.get(hid, 0) + n
 
     def add(self, name: str, n: int) -> None:
         """Move a total."""
         self._totals[name] = self._totals.get(name, 0) + n
 
-    def arrive(self, state: UrlState) -> None:
-        """A URL becomes known, in this state."""
-        self.add(STATE_NAMES[state], 1)
+    def arrive(self, state: UrlState, n: int = 1) -> None:
+        """URLs become known, in this state."""
+        self.add(STATE_NAMES[state], n)
 
     def move(self, state: UrlState, event: Event, n: int = 1) -> UrlState:
         """Count `n` URLs that make this move; raises `IllegalMove` when the table of states forbids it."""

@@ -14,35 +14,37 @@ from typing import NamedTuple
 from crawlspace.frontier.counters import HOSTS, REFUSED_BEYOND_CAP
 from crawlspace.frontier.rows import Ending, Waiting, bettered, is_no_better, waiting, way_of
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
-from crawlspace.frontier.sql import chunks, listed, statements
+from crawlspace.frontier.sql import blob, chunks, listed, parts, statements
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.crowds import Crowds
 from crawlspace.frontier.sqlite.revisit import bring_forward
 from crawlspace.frontier.sqlite.urls import URLS, Place, Urls
 from crawlspace.states import Event, UrlState
-from crawlspace.types import PATH_DEPENDENT, Claim, Claimed, Reason, host_id
+from crawlspace.types import HOST_BYTES, PATH_DEPENDENT, Claim, Claimed, Reason, host_id
 
 _SQL = statements(__package__, "claim.sql")
 
 
-_Known = tuple[int, int | None]
-"""The number of a known key, and the best way in which it was claimed (`seen.way`)."""
+_Known = tuple[int, int | None, bytes]
+"""The number of a known key, the best way in which it was claimed (`seen.way`), and the key."""
 
 
 @dataclass(slots=True)
 class _Host:
     """What a batch knows of one host."""
 
-    seed: bool
-    met: bool
-    waiting: int
+    seed: bool = False
+    met: bool = False
+    waiting: int = 0
     """URLs queued or delayed, those of this batch included."""
-    token: int | None
-    blocked: bool
+    token: int | None = None
+    blocked: bool = False
     crowded: bool = False
     """Too many hosts have its address."""
     front_class: int | None = None
     """That of the best URL in its queue; None while there is none."""
+    grown: int = 0
+    """URLs of this batch that joined others of as good a class."""
 
 
 @dataclass(slots=True)
@@ -69,6 +71,10 @@ class Claiming:
         self._urls = Urls(connection)
         self._last = 0
         self._hosts: dict[int, _Host] = {}
+        self._asked_for: set[int] = set()
+        """Hosts that were looked for: those of them that are not in `_hosts` are not there."""
+        self._added: list[tuple[int, str]] = []
+        """Hosts that are named for the first time."""
         self._refusals: dict[tuple[int, str], _Refusals] = {}
         self._held: dict[int, dict[int, int]] = {}
         self._waits: dict[int, int] = {}
@@ -78,6 +84,8 @@ class Claiming:
         """Known keys of which some claim may change something."""
         self._ways: dict[bytes, int] = {}
         """The ways that known keys have from now on."""
+        self._arrived = 0
+        """New URLs that are queued."""
         self._fresh: dict[bytes, Waiting] = {}
         self._refused: dict[bytes, _Refused] = {}
         self._crowds = Crowds(connection, settings)
@@ -87,9 +95,12 @@ class Claiming:
         if not claims:
             return []
         known = self._known({claim.address.key for claim in claims})
-        self._read_ahead(claims, known)
+        answers = [Claimed.KNOWN] * len(claims)
+        changing = self._read_ahead(claims, known)
         self._last = self._urls.last(URLS)
-        answers = [self._one(claim, known.get(claim.address.key)) for claim in claims]
+        for place in changing:
+            claim = claims[place]
+            answers[place] = self._one(claim, known.get(claim.address.key))
         self._write()
         return answers
 
@@ -100,43 +111,55 @@ class Claiming:
     def _known(self, keys: set[bytes]) -> dict[bytes, _Known]:
         found: dict[bytes, _Known] = {}
         for chunk in chunks(sorted(keys)):
-            for key, number, way in self._connection.execute(listed(_SQL["known"], len(chunk)), chunk):
-                found[key] = number, way
+            rows = self._connection.execute(listed(_SQL["known"], len(chunk)), [*map(blob, chunk)])
+            found.update({row[2]: row for row in rows})
         return found
 
-    def _read_ahead(self, claims: Sequence[Claim], known: Mapping[bytes, _Known]) -> None:
-        """Read together what the claims will ask one by one: their hosts, and how the known ones wait."""
-        hosts: set[int] = set()
+    def _read_ahead(self, claims: Sequence[Claim], known: Mapping[bytes, _Known]) -> list[int]:
+        """Read together what the claims will ask one by one: their hosts, and how the known ones wait.
+
+        Returns the places of the claims that may change something: most are repeats, and done with here.
+        """
+        hosts: set[bytes] = set()
+        seeds: set[bytes] = set()
         asked: list[int] = []
-        for claim in claims:
+        changing: list[int] = []
+        revisits = self._settings.revisits
+        for place, claim in enumerate(claims):
             key = claim.address.key
             found = known.get(key)
             if found is None:
-                hosts.add(host_id(key))
-            elif claim.refusal is None and not self._changes_nothing(claim, found):
+                hosts.add(key[:HOST_BYTES])
+                changing.append(place)
+            elif claim.refusal is None and not (
+                is_no_better(claim, found[1]) and (claim.modified is None or not revisits)
+            ):
                 self._closer.add(key)
                 asked += (host_id(key), claim.front_class, found[0])
-        self._read_hosts(hosts)
+                changing.append(place)
+            elif claim.seed_host and key[:HOST_BYTES] not in seeds:
+                hosts.add(key[:HOST_BYTES])
+                changing.append(place)
+            if claim.seed_host:
+                seeds.add(key[:HOST_BYTES])
+        self._read_hosts(set(map(host_id, hosts)))
         for chunk in chunks(asked, 3):
             statement = listed(_SQL["waiting_so"], len(chunk) // 3)
             self._waits.update(self._connection.execute(statement, chunk))
-
-    def _changes_nothing(self, claim: Claim, found: _Known) -> bool:
-        news = claim.modified is not None and self._settings.revisits
-        return not news and is_no_better(claim, found[1])
+        return changing
 
     def _read_hosts(self, hosts: set[int]) -> None:
+        self._asked_for |= hosts
         for chunk in chunks(sorted(hosts)):
-            for hid, *row in self._connection.execute(listed(_SQL["hosts"], len(chunk)), chunk):
-                seed, met, waits, token, blocked, crowded, front_class = row
-                host = _Host(bool(seed), bool(met), waits, token, bool(blocked), bool(crowded), front_class)
-                self._hosts[hid] = host
+            for row in self._connection.execute(listed(_SQL["hosts"], len(chunk)), chunk):
+                hid, seed, met, waits, token, blocked, crowded, front_class = row
+                self._hosts[hid] = _Host(seed, met, waits, token, blocked, crowded, front_class)
 
     def _one(self, claim: Claim, known: _Known | None) -> Claimed:
+        key = claim.address.key
         if claim.seed_host and not (host := self._host(claim)).seed:
             host.seed = True
-            self._book.host(host_id(claim.address.key)).seed = 1
-        key = claim.address.key
+            self._book.host(host_id(key)).seed = 1
         if known is not None:
             if key in self._closer and claim.refusal is None:
                 self._repeat(claim, known[0])
@@ -152,28 +175,31 @@ class Claiming:
     # -- new keys -------------------------------------------------------------------------------------------
 
     def _new(self, claim: Claim) -> Claimed:
-        if self._turns_away(claim):
-            return Claimed.OVER_BUDGET
-        host = self._host(claim)
-        hid = host_id(claim.address.key)
+        key = claim.address.key
+        hid = host_id(key)
+        host = self._hosts.get(hid)
+        if host is None:
+            if self._turns_away(claim):
+                return Claimed.OVER_BUDGET
+            host = self._host(claim)
         reason = claim.refusal or self._objection(claim, host)
         if reason is not None and not self._keeps(hid, reason):
             return Claimed.OVER_BUDGET
         self._last += 1
         row = waiting(claim, hid, self._last, self._now)
         if reason is None:
-            self._fresh[claim.address.key] = row
+            self._fresh[key] = row
             self._joins(claim, host, row)
-            self._book.arrive(UrlState.QUEUED)
+            self._arrived += 1
         else:
-            self._refused[claim.address.key] = _Refused(row, reason)
+            self._refused[key] = _Refused(row, reason)
             self._book.arrive(UrlState.SKIPPED)
         return Claimed.NEW
 
     def _turns_away(self, claim: Claim) -> bool:
-        """Whether it is to a host that nobody knows and for which its domain has no room: counted, and not kept."""
+        """Whether it is to a host for which its domain has no room, and that nobody knows: counted, and not kept."""
         name = claim.address.host
-        if claim.refusal is not None or claim.seed_host or host_id(claim.address.key) in self._hosts:
+        if claim.refusal is not None or claim.seed_host:
             return False
         if self._crowds.has_room(name) or self._crowds.keeps(name):
             return False
@@ -207,7 +233,7 @@ class Claiming:
     def _joins(self, claim: Claim, host: _Host, row: Waiting) -> None:
         host.waiting += 1
         if host.met and host.front_class is not None and host.front_class <= row.front_class:
-            self._book.grow(row.hid)
+            host.grown += 1
             return
         host.front_class = row.front_class
         delta = self._book.host(row.hid)
@@ -298,12 +324,14 @@ class Claiming:
     def _host(self, claim: Claim) -> _Host:
         """The claim's host, made when it is not there yet."""
         hid = host_id(claim.address.key)
-        if hid not in self._hosts:
+        host = self._hosts.get(hid)
+        if host is None and hid not in self._asked_for:
             self._read_hosts({hid})
-        if hid not in self._hosts:
-            self._connection.execute(_SQL["add_host"], (hid, claim.address.host))
-            self._hosts[hid] = _Host(seed=False, met=False, waiting=0, token=None, blocked=False)
-        return self._hosts[hid]
+            host = self._hosts.get(hid)
+        if host is None:
+            self._added.append((hid, claim.address.host))
+            host = self._hosts[hid] = _Host()
+        return host
 
     def _refusals_of(self, hid: int, reason: Reason) -> _Refusals:
         key = (hid, reason.value)
@@ -315,19 +343,34 @@ class Claiming:
     # -- writing --------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
+        self._connection.executemany(_SQL["add_host"], sorted(self._added))
         if self._fresh or self._refused:
             self._urls.give(URLS, self._last)
-            fresh = sorted((key, row.id, way_of(row)) for key, row in self._fresh.items())
-            self._connection.executemany(_SQL["remember"], fresh)
-            refused = sorted((key, row.id) for key, (row, _) in self._refused.items())
-            self._connection.executemany(_SQL["remember_refused"], refused)
+            self._remember()
             self._urls.enqueue_new(sorted(self._fresh.values()))
             self._urls.end_all([(row, self._refusal(reason)) for row, reason in self._refused.values()])
-        self._connection.executemany(_SQL["better_way"], [(way, key) for key, way in sorted(self._ways.items())])
+        ways = [(way, blob(key)) for key, way in sorted(self._ways.items())]
+        self._connection.executemany(_SQL["better_way"], ways)
         self._connection.executemany(
             _SQL["write_refusals"], [(*key, n.kept, n.beyond) for key, n in self._refusals.items()]
         )
         self._crowds.write()
+        self._count()
+
+    def _remember(self) -> None:
+        """Write the new keys, in the order of their table."""
+        fresh = [(blob(key), row.id, way_of(row)) for key, row in sorted(self._fresh.items())]
+        for length, values in parts(fresh):
+            self._connection.execute(listed(_SQL["remember"], length), values)
+        refused = [(blob(key), row.id) for key, (row, _) in sorted(self._refused.items())]
+        self._connection.executemany(_SQL["remember_refused"], refused)
+
+    def _count(self) -> None:
+        if self._arrived:
+            self._book.arrive(UrlState.QUEUED, self._arrived)
+        for hid, host in self._hosts.items():
+            if host.grown:
+                self._book.grow(hid, host.grown)
 
     def _refusal(self, reason: Reason) -> Ending:
         return Ending(state=int(UrlState.SKIPPED), at=self._now, reason=reason.value)

@@ -1,10 +1,10 @@
 -- name: known
 -- Which of these keys were claimed before: their numbers, and the best ways in which they were.
-SELECT fp, id, way FROM seen WHERE fp IN (?*);
+SELECT id, way, fp FROM seen WHERE fp IN (?*);
 
 -- name: remember
 -- Keys that are claimed now, for ever.
-INSERT INTO seen (fp, id, way) VALUES (?, ?, ?);
+INSERT INTO seen (fp, id, way) VALUES (?*3);
 
 -- name: remember_refused
 -- Keys whose claims are refused: their repeats are looked at.

@@ -22,7 +22,7 @@ OLDEST_SQLITE = (3, 37, 0)
 _BUSY_MS = 30_000
 """Several processes write by turns, and SQLite lets them wait in no order."""
 _CHECKPOINT_PAGES = 4_000
-_STATEMENTS = 256
+_STATEMENTS = 512
 _PRIMARY_CODE = 0xFF
 
 

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from crawlspace.frontier.rows import Ending, Waiting
-from crawlspace.frontier.sql import chunks, listed, statements
+from crawlspace.frontier.sql import blob, chunks, listed, statements
 from crawlspace.frontier.sqlite.urls import Urls
 from crawlspace.states import UrlState
 
@@ -44,7 +44,7 @@ class Moves:
         wanted = sorted(set(digests))
         self._had.update(dict.fromkeys(wanted))
         for keys in chunks(wanted):
-            self._had.update(self._connection.execute(listed(_SQL["had"], len(keys)), keys))
+            self._had.update(self._connection.execute(listed(_SQL["had"], len(keys)), [*map(blob, keys)]))
 
     def take(self, hid: int, front_class: int, number: int, token: int) -> Waiting | None:
         """Take a URL out of the queue; None when it is not there, or lease `token` itself sent it back."""

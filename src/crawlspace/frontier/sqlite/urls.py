@@ -13,7 +13,7 @@ import msgspec
 
 from crawlspace.frontier.bounds import NO_TOKEN
 from crawlspace.frontier.rows import Ending, Waiting, is_link, is_page, key_of, outcome, page_outcome
-from crawlspace.frontier.sql import statements
+from crawlspace.frontier.sql import blob, listed, parts, statements
 from crawlspace.states import UrlState
 from crawlspace.types import QueuedUrl
 
@@ -64,8 +64,9 @@ class Urls:
 
     def enqueue_new(self, rows: list[Waiting]) -> None:
         """Queue URLs that were just claimed, in the order of the queue."""
-        links = [(*row[:7], row.parent, row.found_at) for row in rows if is_link(row)]
-        self._connection.executemany(_SQL["enqueue_link"], links)
+        links = [(*row[:3], blob(row.tail), *row[4:7], row.parent, row.found_at) for row in rows if is_link(row)]
+        for length, values in parts(links):
+            self._connection.execute(listed(_SQL["enqueue_link"], length), values)
         if len(links) < len(rows):
             self._connection.executemany(_SQL["enqueue"], [tuple(row) for row in rows if not is_link(row)])
 
@@ -104,7 +105,8 @@ class Urls:
 
     def end_all(self, ended: list[tuple[Waiting, Ending]]) -> None:
         pages = [page_outcome(row, ending) for row, ending in ended if is_page(row, ending)]
-        self._connection.executemany(_SQL["end_page"], pages)
+        for length, values in parts(pages):
+            self._connection.execute(listed(_SQL["end_page"], length), values)
         if len(pages) < len(ended):
             others = [outcome(row, ending) for row, ending in ended if not is_page(row, ending)]
             self._connection.executemany(_SQL["end"], others)

@@ -13,9 +13,10 @@ INSERT INTO queue (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: enqueue_link
--- A link joins its host's queue for the first time, with nothing else to say: NULLs that are written out cost far more.
+-- Links join their hosts' queues for the first time, with nothing else to say: NULLs that are written out cost far more.
+WITH asked (hid, class, id, tail, url, depth, hops, parent, found_at) AS (VALUES (?*9))
 INSERT INTO queue (hid, class, id, tail, url, depth, hops, attempts, parent, found_at, suspect, generation)
-VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0, 0);
+SELECT hid, class, id, tail, url, depth, hops, 0, parent, found_at, 0, 0 FROM asked;
 
 -- name: take
 -- A URL leaves its host's queue, unless this lease sent it back there already.
@@ -58,11 +59,11 @@ INSERT INTO outcome (
 );
 
 -- name: end_page
--- A URL gets the outcome of an ordinary page: NULLs that are written out cost far more.
+-- URLs get the outcomes of ordinary pages: NULLs that are written out cost far more.
 INSERT INTO outcome (
   id, hid, class, tail, url, depth, hops, attempts, parent, found_at, generation, state, at, token, requested_at, status,
   elapsed_ms, segment, offset, length, digest, mime, size, etag, last_modified
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+) VALUES (?*25);
 
 -- name: forget_way
 -- The next claim of a key is to look at its URL, whatever the claims before it were.
