@@ -83,7 +83,7 @@ $(VENV)/venv.stamp:
 	@touch $@
 
 # The package itself is installed last and editable: it names no version of its own that a hash could hold.
-$(VENV)/base.stamp: requirements/base.txt pyproject.toml $(VENV)/venv.stamp
+$(VENV)/base.stamp: requirements/base.txt pyproject.toml setup.py src/crawlspace/pages/_scan.c $(VENV)/venv.stamp
 	@$(PIP) install --require-hashes -r $<
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@

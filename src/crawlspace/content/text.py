@@ -1,11 +1,11 @@
 """The text of a page, and the digests that say when two pages say the same.
 
-The text is what a reader could see: scripts, styles and templates are left out, white space (HTML's own and no-break
-spaces) is folded, and what changes on every visit is masked by the rules of `volatile`. `digest.body_digest` is of
-the bytes; the digests here are of what the page says, so that a new nonce or clock does not make a new page of an
-old one. They are stored and never change their meaning: other rules are another `TEXT_VERSION`.
+The text is what a reader could see (`pages.scanning` reads it, white space folded), with what changes on every visit
+masked by the rules of `volatile`. `digest.body_digest` is of the bytes; the digests here are of what the page says,
+so that a new nonce or clock does not make a new page of an old one. They are stored and never change their meaning:
+other rules are another `TEXT_VERSION`.
 
-Only trees are read here. A tree is built by `pages.tree`, which bounds what hostile markup can cost.
+What stands around a page's own words is told from its tree, which `pages.tree` builds and bounds in its cost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawlspace.content.volatile import mask, mask_links
 
-TEXT_VERSION: Final = 1
+TEXT_VERSION: Final = 2
 """Goes up when the same page would get another text or digest; digests of two versions are not compared."""
 LEAST_TEXT: Final = 256
 """Characters of text below which a page's text says too little to call it a copy of another."""
@@ -28,27 +28,22 @@ _AROUND: Final = ["title", "header", "footer", "nav", "aside", "form"]
 _HARD_SPACE: Final = "\u00a0"
 
 
-def page_text(tree: LexborHTMLParser) -> str:
-    """The title and text of a page: white space folded, volatile parts masked.
+def tree_text(tree: LexborHTMLParser) -> str:
+    """The text of what is left of a page's tree, white space folded, volatile parts masked.
 
-    Scripts, styles and templates are taken out of the tree: who reads those, reads them before.
+    Scripts, styles and templates are taken out of it: who reads those, reads them before.
     """
-    return page_utf8(tree).decode()
-
-
-def page_utf8(tree: LexborHTMLParser) -> bytes:
-    """`page_text` in UTF-8, in which all that is made of it is made quicker."""
     tree.strip_tags(_UNSEEN, recursive=True)
-    return plain_utf8(tree.text(separator=" "))
+    return plain_text(tree.text(separator=" "))
 
 
 def main_text(tree: LexborHTMLParser) -> str:
-    """The same without what stands around a page's own words: title, head and foot, navigation, forms.
+    """A page's own words, without what stands around them: title, head and foot, navigation, forms.
 
-    They are taken out of the tree: this is read last.
+    All that is taken out of the tree: this is read last.
     """
     tree.strip_tags(_AROUND, recursive=True)
-    return page_text(tree)
+    return tree_text(tree)
 
 
 def plain_text(text: str) -> str:

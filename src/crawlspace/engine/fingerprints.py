@@ -17,12 +17,13 @@ from crawlspace.content.shingles import shingles
 from crawlspace.content.significant import FieldName, SignificantSettings, kin, significant_fields
 from crawlspace.content.simhash import SimHashSettings, simhash
 from crawlspace.content.templates import sign_of
-from crawlspace.content.text import LEAST_TEXT, follow_digest, main_text, page_utf8, plain_utf8, text_digest
+from crawlspace.content.text import LEAST_TEXT, follow_digest, main_text, plain_utf8, text_digest
+from crawlspace.content.volatile import mask
 from crawlspace.exchange import FetchResult
-from crawlspace.pages.encoding import as_utf8, decode, sniff
+from crawlspace.pages.encoding import decode, sniff
 from crawlspace.pages.links import Page, PageSettings, is_html, read_page
 from crawlspace.pages.mime import content_type
-from crawlspace.pages.tree import Tree, parse
+from crawlspace.pages.source import Source
 from crawlspace.policy.traps import shape_of
 from crawlspace.types import Address, Fingerprints
 from crawlspace.urls.variants import is_view, names_view
@@ -79,30 +80,30 @@ class ContentSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 @dataclass(slots=True)
 class Content:
-    """An answer with what was read of it; its tree is built once."""
+    """An answer with what was read of it."""
 
     result: FetchResult
     read: Page
-    tree: Tree | None
+    source: Source | None
+    """The markup of a page; None for anything else."""
 
     @classmethod
     def of(cls, result: FetchResult, settings: PageSettings) -> Content:
         """Read the answer."""
         body, headers = result.body, result.headers
-        tree = None
+        source = None
         if is_html(headers, body):
-            charset = sniff(body, headers)
-            tree = parse(as_utf8(body, charset), charset)
-        return cls(result, read_page(body, result.url, headers, settings, tree=tree), tree)
+            source = Source(body, sniff(body, headers), wants_text=True)
+        return cls(result, read_page(body, result.url, headers, settings, source=source), source)
 
     def text(self) -> str:
-        """What a reader sees of it; empty for what is no text. Scripts and styles are gone from the tree then."""
+        """What a reader sees of it, volatile parts masked; empty for what is no text."""
         return self.utf8().decode()
 
     def utf8(self) -> bytes:
         """The same in UTF-8."""
-        if self.tree is not None:
-            return page_utf8(self.tree.document)
+        if self.source is not None:
+            return mask(self.source.text)
         essence = content_type(self.result.headers).essence
         if essence in _NO_TEXTS or not essence.startswith(_TEXTS):
             return b""
@@ -119,7 +120,7 @@ class Fingerprinting(Struct, frozen=True):
     async def of(self, page: Content, address: Address, links: Sequence[Address], depth: int) -> Fingerprints | None:
         """The fingerprints of a page; None when it has no text or none are wanted.
 
-        `links` are those of the page that are followed. Its tree is spent: what reads scripts, reads them before.
+        `links` are those of the page that are followed. Its tree may be spent: who looks into it, does so before.
         """
         read = page.read
         text = page.utf8() if self.settings.fingerprints else b""
@@ -161,9 +162,9 @@ class Fingerprinting(Struct, frozen=True):
 def _main(page: Content, address: Address, links: Sequence[Address]) -> bytes:
     """The digest of a page's own words, if it may be a view of another page or has a view of its own; else empty."""
     own = address.canonical
-    if page.tree is None or not (names_view(own) or _has_view(own, links)):
+    if page.source is None or not (names_view(own) or _has_view(own, links)):
         return b""
-    text = main_text(page.tree.document)
+    text = main_text(page.source.tree.document)
     return text_digest(text) if len(text) >= LEAST_TEXT else b""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from crawlspace.engine.intake import Request
 from crawlspace.exchange import FetchResult
 from crawlspace.pages.links import Page as ReadPage
-from crawlspace.pages.tree import Tree
+from crawlspace.pages.source import Source
 from crawlspace.parsers import Document, Way
 from crawlspace.types import QueuedUrl
 
@@ -21,8 +21,8 @@ class Page(Document):
 
     __slots__ = ("requests",)
 
-    def __init__(self, source: QueuedUrl, result: FetchResult, read: ReadPage, tree: Tree | None = None) -> None:
-        super().__init__(result, Way(source.label, source.meta, source.depth), read=read, tree=tree)
+    def __init__(self, url: QueuedUrl, result: FetchResult, read: ReadPage, source: Source | None = None) -> None:
+        super().__init__(result, Way(url.label, url.meta, url.depth), read=read, source=source)
         self.requests: list[Request] = []
 
     def follow(

@@ -237,7 +237,7 @@ class Reader:
             if self.documents is not None and not content.read.links:
                 await self._add_links(content, result)
             read = content.read
-            page = Page(url, result, read, content.tree)
+            page = Page(url, result, read, content.source)
             if self.handler is not None:
                 waits = self.handler(page)
                 if inspect.isawaitable(waits):
@@ -249,7 +249,7 @@ class Reader:
                 self.see_page(read)
             claims += self.intake.page(read, url, resolved)
             parsed = tuple(found for each in self.parsers if (found := each.run(page)) is not None)
-            # Last, since a tree whose text was read has lost its scripts.
+            # Last, since a tree may lose parts by it.
             fingerprints = await self._fingerprints(url, content, [link.address for link in resolved])
         except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
             return _Read([], _told(error))

@@ -12,29 +12,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from typing import Annotated, Final, NamedTuple
+from typing import Final
 
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 from selectolax.lexbor import LexborAttributes, LexborHTMLParser, LexborNode
 
 from crawlspace.exchange import Headers
 from crawlspace.pages import forms, requisites, styles
-from crawlspace.pages.encoding import as_utf8, decode, sniff
+from crawlspace.pages.encoding import decode, sniff
 from crawlspace.pages.meta import (
-    NOTHING_SAID,
-    Reservation,
     header_links,
     read_directives,
     read_refresh,
     read_reservation,
 )
 from crawlspace.pages.mime import content_type, is_html
-from crawlspace.pages.tree import Tree, parse
+from crawlspace.pages.page import LinkContext, Page, PageSettings, Version
+from crawlspace.pages.scanning import Scan
+from crawlspace.pages.source import Source
+from crawlspace.pages.tree import parse
 from crawlspace.types import Link, Relation
 from crawlspace.urls.parser import EDGE, resolve
 
-__all__ = ["LinkContext", "Page", "PageSettings", "is_html", "read_page"]
+__all__ = ["LinkContext", "Page", "PageSettings", "Version", "is_html", "read_page"]
 
 TEXT_LIMIT: Final = 1000
 """Characters of a title that are kept."""
@@ -44,6 +44,8 @@ CONTEXT_TEXT: Final = 200
 """Characters of the text of a link that are kept."""
 CONTEXT_ROOM: Final = 1 << 20
 """Characters that the texts of a page's links may have in all; an element can hold many links."""
+VERSIONS: Final = 1000
+"""Alternate versions of a page that are kept."""
 NOFRAMES: Final = 10
 """Elements for browsers without frames that are looked into."""
 
@@ -59,119 +61,44 @@ _OTHER_VERSIONS: Final = frozenset({"alternate", "next", "prev", "previous"})
 Attributes = Mapping[str, str | None]
 
 
-class PageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is read of a page."""
-
-    max_links: Annotated[
-        int, Meta(description="Links taken from one page; those behind them are left out.", ge=1, le=1_000_000)
-    ] = 10_000
-    sitemaps: Annotated[
-        bool, Meta(description="Read the sitemaps that robots.txt names, and those found on the way.")
-    ] = True
-    sitemap_paths: Annotated[
-        tuple[Annotated[str, Meta(pattern="^/", max_length=500)], ...],
-        Meta(description="Paths tried for a sitemap on every host, such as /sitemap.xml.", max_length=100),
-    ] = ()
-    requisites: Annotated[
-        bool,
-        Meta(
-            description="Fetch images, style sheets, scripts and media of the crawl's pages too, from any host; "
-            "they are not followed further."
-        ),
-    ] = False
-    css: Annotated[
-        bool, Meta(description="Look for requisites such as fonts in style sheets and style attributes too.")
-    ] = False
-    forms: Annotated[
-        bool, Meta(description="Follow forms that are sent by GET, as they stand; passwords and files never.")
-    ] = False
-    data_attributes: Annotated[
-        tuple[Annotated[str, Meta(pattern="^data-[a-z0-9_-]+$", max_length=100)], ...],
-        Meta(description="Attributes such as data-href whose values are followed as links.", max_length=20),
-    ] = ()
-    pdf: Annotated[
-        bool, Meta(description="Follow the links of PDF files too; read in a process of its own (extra `pdf`).")
-    ] = False
-    context: Annotated[
-        bool, Meta(description="Note the text, the place and the kind of each link, for handlers.")
-    ] = False
-    product: Annotated[
-        str, Meta(description="Name by which meta robots and X-Robots-Tag may address this crawler.", min_length=1)
-    ] = "crawlspace"
-
-
-class LinkContext(NamedTuple):
-    """What surrounds a link in its page; of several to one address, the first."""
-
-    position: int
-    """How many links stand before it."""
-    text: str = ""
-    """What a reader clicks on: the text, or the description of a picture."""
-    rel: str = ""
-    """Its relation as it stands there, such as `alternate`, `next` or `prev`."""
-    hreflang: str = ""
-    """The language of what it leads to."""
-
-
-class Page(Struct, frozen=True):
-    """What was read of an answer."""
-
-    base_url: str
-    """What links are relative to: the answer's URL, or what its base element says."""
-    charset: str
-    """Name of its encoding by the Encoding Standard, in lower case."""
-    links: tuple[Link, ...] = ()
-    """Not resolved; fragments and the blanks around an address dropped, each text once for each relation."""
-    links_cut: bool = False
-    """The page has more links than were taken."""
-    title: str = ""
-    canonical: str | None = None
-    """The one address that it declares as its own, as text; None when declarations differ."""
-    noindex: bool = False
-    nofollow: bool = False
-    """The page asks that none of its links be followed; a link's own wish is in the link."""
-    language: str | None = None
-    noai: bool = False
-    """The page asks not to be used for training models."""
-    noimageai: bool = False
-    """It asks so for its pictures."""
-    mining: Reservation = NOTHING_SAID
-    """What it says of text and data mining."""
-    contexts: tuple[LinkContext, ...] = ()
-    """What surrounds each of the links, in the same order; empty unless the settings ask for it."""
-    is_style: bool = False
-    """The answer is a style sheet."""
-
-
 def read_page(
     body: bytes,
     url: str,
     headers: Headers,
     limits: PageSettings = PageSettings(),  # noqa: B008 - frozen
     *,
-    tree: Tree | None = None,
+    source: Source | None = None,
 ) -> Page:
     """What links and declarations an answer holds; `url` is the one that was requested.
 
-    Links are read from HTML and XHTML; anything else gives what its headers say. `tree` is the parsed page where the
-    caller has it already.
+    Links are read from HTML and XHTML; anything else gives what its headers say. `source` is the page's markup where
+    the caller has it already. Pages are scanned; a tree is made of those that are odd, and where more is wanted than
+    a scan gives.
     """
-    charset = tree.charset if tree is not None and tree.charset else sniff(body, headers)
+    charset = source.charset if source is not None else sniff(body, headers)
     wants_more = limits.context or limits.forms or limits.css or limits.data_attributes
     reading = _FullReading(url, limits) if wants_more else _Reading(url, limits)
     reading.hear(headers)
     if is_html(headers, body):
-        if tree is None:
-            tree = parse(as_utf8(body, charset))
-        reading.cut = tree.cut
-        reading.start(tree.document)
-        reading.read(tree.document.css(f"{_SELECTOR},{requisites.SELECTOR}" if limits.requisites else _SELECTOR))
-        if isinstance(reading, _FullReading):
-            reading.read_more(tree.document)
+        if source is None:
+            source = Source(body, charset)
+        found = None if wants_more or limits.requisites else source.scan(limits.max_links)
+        if found is None or found.odd:
+            _read_tree(reading, source)
+        else:
+            reading.read_scan(found)
     elif limits.css and content_type(headers).essence == "text/css":
         reading.style(decode(body, "utf-8"))
         return replace(reading.page("utf-8"), is_style=True)
     return reading.page(charset)
+
+
+def _read_tree(reading: _Reading, source: Source) -> None:
+    document, reading.cut, _ = source.tree
+    reading.start(document)
+    reading.read(document.css(f"{_SELECTOR},{requisites.SELECTOR}" if reading.limits.requisites else _SELECTOR))
+    if isinstance(reading, _FullReading):
+        reading.read_more(document)
 
 
 class _Reading:
@@ -189,6 +116,7 @@ class _Reading:
         "noframes",
         "title",
         "url",
+        "versions",
     )
 
     def __init__(self, url: str, limits: PageSettings) -> None:
@@ -203,6 +131,7 @@ class _Reading:
         self.language: str | None = None
         self.noframes = 0
         self.title: str | None = None
+        self.versions: list[Version] = []
 
     def hear(self, headers: Headers) -> None:
         """Take what the headers say."""
@@ -228,8 +157,24 @@ class _Reading:
             node = next((each for each in titles if each.parent is None or each.parent.tag != "svg"), None)
         self.title = "" if node is None else " ".join(node.text().split())[:TEXT_LIMIT]
 
+    def read_scan(self, scan: Scan) -> None:
+        """Take what a scan found, in the order of the page."""
+        found, most = self.found, self.limits.max_links
+        self.cut = scan.cut
+        self.language = (scan.language or "").strip()[:TEXT_LIMIT] or self.language
+        self.title = " ".join((scan.title or "").split())[:TEXT_LIMIT]
+        for event in scan.events:
+            if len(event) == 3:
+                tag, attributes, in_head = event
+                _READERS[tag][1](self, attributes, in_head)
+            elif len(found) < most:
+                address, nofollow = event
+                found[address] = Link(address, Relation.HYPERLINK, nofollow)
+            else:
+                self.cut = True
+
     def read(self, nodes: Iterable[LexborNode]) -> None:
-        """Take what the elements say, in the order of the page."""
+        """Take what the elements of a tree say, in the order of the page."""
         found, wants_requisites = self.found, self.limits.requisites
         for node in nodes:
             tag = node.tag or ""
@@ -245,8 +190,10 @@ class _Reading:
             elif tag in _READERS:
                 attributes = node.attributes
                 needed, take = _READERS[tag]
-                if not needed or needed in attributes:
-                    take(self, node, attributes)
+                if needed in attributes:
+                    take(self, attributes, tag == "link" and _is_in_head(node))
+            elif tag == "noframes":
+                self._of_noframes(node)
             if wants_requisites:
                 self._requisites(tag, node.attributes)
 
@@ -270,6 +217,7 @@ class _Reading:
             noai=directives.noai,
             noimageai=directives.noimageai,
             mining=read_reservation(*self.mining.values()),
+            versions=tuple(self.versions),
         )
 
     # -- elements -------------------------------------------------------------------------------------------
@@ -293,21 +241,24 @@ class _Reading:
             return
         self.found[relation.value, text] = Link(text, relation, nofollow)
 
-    def _of_base(self, _: LexborNode, attributes: Attributes) -> None:
+    def _of_base(self, attributes: Attributes, _: bool) -> None:
         if self.base is None:
             self.base = attributes["href"] or ""
 
-    def _of_frame(self, _: LexborNode, attributes: Attributes) -> None:
+    def _of_frame(self, attributes: Attributes, _: bool) -> None:
         self._take(attributes["src"], Relation.FRAME)
 
-    def _of_link(self, _: LexborNode, attributes: Attributes) -> None:
+    def _of_link(self, attributes: Attributes, in_head: bool) -> None:
         relations = _relations(attributes)
+        if in_head and "alternate" in relations and len(self.versions) < VERSIONS:
+            address, language, kind = (attributes.get(name) or "" for name in ("href", "hreflang", "type"))
+            self.versions.append(Version(address, language, kind))
         if "canonical" in relations and len(self.canonicals) < DECLARATIONS:
             self.canonicals.append((attributes["href"] or "").strip(EDGE))
         elif relations & _OTHER_VERSIONS and "stylesheet" not in relations:
             self._take(attributes["href"], Relation.ALTERNATE, nofollow="nofollow" in relations)
 
-    def _of_meta(self, _: LexborNode, attributes: Attributes) -> None:
+    def _of_meta(self, attributes: Attributes, _: bool) -> None:
         content = attributes.get("content") or ""
         if (attributes.get("http-equiv") or "").lower() == "refresh":
             if refresh := read_refresh(content):
@@ -319,7 +270,7 @@ class _Reading:
         elif name in self.mining and len(self.mining[name]) < DECLARATIONS:
             self.mining[name].append(content[:TEXT_LIMIT])
 
-    def _of_noframes(self, node: LexborNode, _: Attributes) -> None:
+    def _of_noframes(self, node: LexborNode) -> None:
         """What browsers without frames show; to the parser it is text."""
         self.noframes += 1
         if self.noframes <= NOFRAMES:
@@ -412,15 +363,17 @@ class _FullReading(_Reading):
         )
 
 
-_READERS: Final[Mapping[str, tuple[str, Callable[[_Reading, LexborNode, Attributes], None]]]] = {
+_READERS: Final[Mapping[str, tuple[str, Callable[[_Reading, Attributes, bool], None]]]] = {
     "base": ("href", _Reading._of_base),
     "frame": ("src", _Reading._of_frame),
     "iframe": ("src", _Reading._of_frame),
     "link": ("href", _Reading._of_link),
     "meta": ("content", _Reading._of_meta),
-    "noframes": ("", _Reading._of_noframes),
 }
-"""What is taken from elements, by tag, and the attribute without which there is nothing to take."""
+"""What is taken from elements, by tag, and the attribute without which there is nothing to take.
+
+It is told the attributes, and whether the element stands in the head.
+"""
 
 
 def _address(value: str) -> str | None:
@@ -438,6 +391,14 @@ def _address(value: str) -> str | None:
 def _lesser_address(attributes: LexborAttributes) -> str | None:
     """Where a link leads whose address is empty, or, in drawings, called `xlink:href`; None when it is no link."""
     return "" if "href" in attributes else attributes.get("xlink:href")
+
+
+def _is_in_head(node: LexborNode) -> bool:
+    """Whether an element is one of the head, or of what the head holds for browsers without scripts."""
+    parent = node.parent
+    if parent is not None and parent.tag == "noscript":
+        parent = parent.parent
+    return parent is not None and parent.tag == "head"
 
 
 def _relations(attributes: Attributes) -> frozenset[str]:

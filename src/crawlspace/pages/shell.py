@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawlspace.content.text import page_text
+from crawlspace.content.text import tree_text
 from crawlspace.exchange import Headers
 from crawlspace.pages.encoding import as_utf8, sniff
 from crawlspace.pages.mime import is_html
@@ -53,7 +53,7 @@ def looks_of(body: bytes, headers: Headers) -> Looks | None:
     root = _empty_root(document)
     asks = _asks(document)
     links = len(document.css("a[href]"))
-    return Looks(len(page_text(document).strip()), links, scripts, root, asks)
+    return Looks(len(tree_text(document).strip()), links, scripts, root, asks)
 
 
 def _empty_root(document: LexborHTMLParser) -> str:

@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawlspace.content.text import page_text, plain_text
+from crawlspace.content.text import plain_text
+from crawlspace.content.volatile import mask
 from crawlspace.exchange import FetchResult
-from crawlspace.pages.encoding import as_utf8, decode, sniff
+from crawlspace.pages.encoding import decode, sniff
 from crawlspace.pages.links import LinkContext, PageSettings, read_page
 from crawlspace.pages.links import Page as ReadPage
 from crawlspace.pages.mime import content_type, is_html
-from crawlspace.pages.tree import Tree, parse
+from crawlspace.pages.source import Source
 from crawlspace.parsers import selectors
 from crawlspace.urls.hosts import origin_of
 from crawlspace.urls.parser import is_http, resolve, without_credentials
@@ -42,7 +43,7 @@ _DIRECT = Way()
 class Document:
     """One answer, its bytes and what can be read of it."""
 
-    __slots__ = ("_bounded", "_headers", "_read", "_result", "_settings", "_tree", "_way")
+    __slots__ = ("_bounded", "_headers", "_read", "_result", "_settings", "_source", "_way")
 
     def __init__(  # noqa: PLR0913 -- the answer, how it came, and what was made of it
         self,
@@ -50,16 +51,16 @@ class Document:
         way: Way = _DIRECT,
         settings: PageSettings = _PLAIN,
         read: ReadPage | None = None,
-        tree: Tree | None = None,
+        source: Source | None = None,
         *,
         bounded: bool = True,
     ) -> None:
-        """`read` and `tree` are what was made of the answer before; `bounded` as in `pages.tree.parse`."""
+        """`read` and `source` are what was made of the answer before; `bounded` as in `pages.tree.parse`."""
         self._result = result
         self._way = way
         self._settings = settings
         self._read = read
-        self._tree = tree
+        self._source = source
         self._bounded = bounded
         self._headers: dict[str, str] | None = None
 
@@ -86,8 +87,8 @@ class Document:
     @property
     def charset(self) -> str:
         """Name of its encoding by the Encoding Standard, in lower case."""
-        if self._tree is not None and self._tree.charset:
-            return self._tree.charset
+        if self._source is not None:
+            return self._source.charset
         return self._read.charset if self._read is not None else sniff(self._result.body, self._result.headers)
 
     @property
@@ -117,9 +118,9 @@ class Document:
     def declared(self) -> ReadPage:
         """All that was read of the page, its opt-outs and its base address included."""
         if self._read is None:
-            tree = self._parsed() if self.is_html else None
+            source = self._markup() if self.is_html else None
             self._read = read_page(
-                self._result.body, self._result.url, self._result.headers, self._settings, tree=tree
+                self._result.body, self._result.url, self._result.headers, self._settings, source=source
             )
         return self._read
 
@@ -173,7 +174,7 @@ class Document:
     @property
     def tree(self) -> LexborHTMLParser:
         """The parsed page (selectolax, lexbor). Of one tree for all parsers: read it, do not change it."""
-        return self._parsed().document
+        return self._markup().tree.document
 
     def css(self, query: str) -> list[LexborNode]:
         """The elements that a CSS selector finds, in the order of the page."""
@@ -196,7 +197,7 @@ class Document:
     def plain(self) -> str:
         """What a reader could see, white space folded; of text that is no HTML, all of it."""
         if self.is_html:
-            return page_text(parse(as_utf8(self.body, self.charset)).document)
+            return mask(self._markup().text).decode()
         return plain_text(self.text)
 
     def resolve(self, address: str) -> str | None:
@@ -206,11 +207,10 @@ class Document:
             return None
         return without_credentials(target).partition("#")[0]
 
-    def _parsed(self) -> Tree:
-        if self._tree is None:
-            charset = self.charset
-            self._tree = parse(as_utf8(self._result.body, charset), charset, bounded=self._bounded)
-        return self._tree
+    def _markup(self) -> Source:
+        if self._source is None:
+            self._source = Source(self._result.body, self.charset, bounded=self._bounded)
+        return self._source
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.status} {self.url}>"

@@ -17,9 +17,6 @@ from crawlspace.urls.parser import Parsed, resolve, without_credentials
 
 _HTTP = ("http:", "https:")
 
-VERSIONS_LIMIT = 1000
-"""Alternate versions of one page that are kept."""
-
 
 @parser("links", 1, match=Match.of(type="html"), key=PAGE_KEY)
 def links(page: Document) -> Item:
@@ -46,17 +43,13 @@ def alternates(page: Document) -> tuple[list[dict[str, str]], tuple[str, ...]]:
     """A page's versions in other languages, and the addresses where it is in another form, such as JSON."""
     versions: list[dict[str, str]] = []
     twins: dict[str, None] = {}
-    if all(link.relation is not Relation.ALTERNATE for link in page.declared.links):
-        return versions, ()
-    head = page.tree.head
-    for node in head.css("link[rel~=alternate i][href]")[:VERSIONS_LIMIT] if head is not None else ():
-        attributes = node.attributes
-        target = page.resolve(attributes["href"] or "")
-        kind = (attributes.get("type") or "").strip().lower()
+    for version in page.declared.versions:
+        target = page.resolve(version.address)
+        kind = version.type.strip().lower()
         if target is None:
             continue
-        if attributes.get("hreflang"):
-            versions.append({"hreflang": (attributes["hreflang"] or "").strip().lower()[:50], "url": target})
+        if version.hreflang:
+            versions.append({"hreflang": version.hreflang.strip().lower()[:50], "url": target})
         elif kind.endswith(("json", "xml")) and not kind.endswith(("rss+xml", "atom+xml", "xhtml+xml")):
             twins[target] = None
     return versions, tuple(twins)
