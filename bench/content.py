@@ -32,16 +32,19 @@ from crawlspace.content.novelty import novelty
 from crawlspace.content.shingles import distinct, shingles
 from crawlspace.content.significant import significant_fields
 from crawlspace.content.simhash import BandedIndex, simhash
-from crawlspace.content.text import follow_digest, page_text, text_digest
+from crawlspace.content.text import follow_digest, text_digest
+from crawlspace.content.volatile import mask
 from crawlspace.frontier.near import Slot, added, search, slots
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.connection import connect
 from crawlspace.frontier.sqlite.store import SqliteFrontier
+from crawlspace.pages.scan import COMPILED, scan
 
 _SMALLEST, _LARGEST, _PAGES = 30_000, 56_000, 60
 _REPEATS = 25
 _SEED = 7
+_LINKS = 10_000
 _DISTANCE, _BITS, _MEMBER = 3, 16, 10
 """Of the index: bits that may differ, bits of a band, bytes of a member of a row."""
 _ASKED, _GROUP = 30_000, 300
@@ -75,9 +78,13 @@ def _pages_table(pages: list[bytes]) -> None:
     print("| part | ms a page |\n| --- | --- |")
     trees = [LexborHTMLParser(page) for page in pages]
     links = [[node.attributes.get("href") or "" for node in tree.css("a[href]")] for tree in trees]
-    _row("parse (not ours)", [lambda page=page: LexborHTMLParser(page) for page in pages])
-    _row("text and its digest, of a parsed tree", [lambda tree=tree: text_digest(page_text(tree)) for tree in trees])
-    texts = [page_text(tree) for tree in trees]
+    _row("a tree of it, made by lexbor", [lambda page=page: LexborHTMLParser(page) for page in pages])
+    how = "compiled" if COMPILED else "in Python"
+    _row(f"links and declarations ({how})", [lambda page=page: scan(page, _LINKS, text=False) for page in pages])
+    _row("the same with its text", [lambda page=page: scan(page, _LINKS) for page in pages])
+    said = [scan(page, _LINKS).text or b"" for page in pages]
+    _row("masks, and the digest of the text", [lambda text=text: text_digest(mask(text)) for text in said])
+    texts = [mask(text).decode() for text in said]
     _row("SimHash of the text", [lambda text=text: simhash(shingles(text)) for text in texts])
     _row(
         "digest of the links, and of the text's digest",

@@ -27,10 +27,11 @@ from bench.content import pages_of_docs
 from bench.sites import REAL_SITES
 from crawlspace.content.shingles import shingles
 from crawlspace.content.simhash import simhash
-from crawlspace.content.text import page_text, page_utf8, text_digest
+from crawlspace.content.text import text_digest
+from crawlspace.content.volatile import mask
 from crawlspace.exchange import Headers
 from crawlspace.pages.links import PageSettings, read_page
-from crawlspace.pages.tree import parse
+from crawlspace.pages.scan import scan
 
 OURS: Final = "crawlspace"
 _HEADERS: Final = Headers(((b"Content-Type", b"text/html; charset=utf-8"),))
@@ -67,16 +68,17 @@ def pages(rounds: int) -> Iterator[Figure]:
     bodies = pages_of_docs()
     settings = PageSettings()
     extractors: dict[str, Work] = {
-        OURS: lambda body: read_page(body, _URL, _HEADERS, settings, tree=parse(body, "utf-8")),
+        OURS: lambda body: read_page(body, _URL, _HEADERS, settings),
         "selectolax": lambda body: [node.attrs.get("href") for node in LexborHTMLParser(body).css("a[href]")],
         **_lxml(),
         **_scrapy(),
     }
     yield from _figures("links of a page", "ms a page of 42 KB", extractors, bodies, rounds)
-    trees = [LexborHTMLParser(body) for body in bodies]
-    digests = [lambda tree=tree: text_digest(page_utf8(tree)) for tree in trees]
-    yield Figure("text digest", "ms a page of 42 KB", OURS, _lowest(digests, rounds))
-    texts = [page_text(tree) for tree in trees]
+    # What the text costs beside the links that are read with it, and what is made of it.
+    without = _lowest([lambda body=body: scan(body, _LINKS, text=False) for body in bodies], rounds)
+    digests = [lambda body=body: text_digest(mask(scan(body, _LINKS).text or b"")) for body in bodies]
+    yield Figure("text digest", "ms a page of 42 KB", OURS, _lowest(digests, rounds) - without)
+    texts = [mask(scan(body, 0).text or b"").decode() for body in bodies]
     hashes = [lambda text=text: simhash(shingles(text)) for text in texts]
     yield Figure("SimHash", "ms a page of 42 KB", OURS, _lowest(hashes, rounds))
 

@@ -27,8 +27,10 @@ from crawlspace.app.reparsing.selection import CAPTURED, Choosing, Chosen, Task
 from crawlspace.cli.options import settings_used
 from crawlspace.frontier.sqlite.export import open_snapshot
 from crawlspace.pages.links import _SELECTOR
+from crawlspace.pages.scan import COMPILED
 
 Pack = Callable[..., CrawlDirectory]
+compiled = pytest.mark.skipif(not COMPILED, reason="what reads pages was not compiled here")
 DOCUMENTATION = [Path("/usr/share/doc/python3.11/html"), Path("/usr/share/doc/postgresql-doc-15/html")]
 
 
@@ -94,14 +96,15 @@ def ratio(place: CrawlDirectory, rounds: int) -> float:
     return best["bare"] / best["ours"]
 
 
+@compiled
 @pytest.mark.realsite
 def test_parsing_again_is_not_many_times_slower_than_bare_reading(pack: Pack) -> None:
-    """A guard against the gross, since other tests run beside it; 0.55 to 0.68 is usual."""
-    assert ratio(pack(pages(100)), 3) > 0.3
+    """1.4 times the pace of bare reading is usual; other tests run beside it."""
+    assert ratio(pack(pages(100)), 3) > 0.7
 
 
+@compiled
 @pytest.mark.long
 @pytest.mark.realsite
-def test_parsing_10_000_real_pages_again_has_half_of_the_pace_of_bare_reading(pack: Pack) -> None:
-    """The aim is 0.7; 0.62 to 0.68 was measured, the less the busier the machine's caches are with other work."""
-    assert ratio(pack(pages(10_000)), 3) > 0.5
+def test_parsing_10_000_real_pages_again_keeps_the_pace_of_bare_reading(pack: Pack) -> None:
+    assert ratio(pack(pages(10_000)), 3) > 0.9
