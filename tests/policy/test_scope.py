@@ -290,6 +290,23 @@ def test_a_stored_scope_that_cannot_be_read_is_damage(text: str) -> None:
         Scope.restore(FREE, text)
 
 
+@given(
+    st.lists(st.sampled_from(["/", "/", "a", "b", "?", "&", "=", "long-name", "//"]), max_size=16).map("".join),
+    *[st.integers(least, 5) for least in (0, 0, 1)],
+    st.integers(16, 60),
+)
+def test_counting_alone_passes_no_link_that_a_limit_refuses(
+    rest: str, path_depth: int, params: int, repeat: int, length: int
+) -> None:
+    settings = ScopeSettings(max_path_depth=path_depth, max_params=params, path_repeat=repeat, max_url_length=length)
+    found = IDENTITY.identify(f"http://a.test/{rest}")
+    if isinstance(found, Address):
+        verdict = around("http://a.test/", settings=settings).judge(
+            found, depth=1, hops=0, relation=Relation.HYPERLINK
+        )
+        assert verdict is scopes._judge_shape(found, settings)
+
+
 def test_remembered_verdicts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever names a million hosts does not fill the memory, and is judged the same."""
     monkeypatch.setattr(scopes, "_REMEMBERED", 3)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crawlspace.policy.patterns import Patterns
 from crawlspace.policy.traps import (
@@ -20,6 +23,7 @@ from crawlspace.policy.traps import (
     TrapWatch,
     Tread,
     after,
+    month_in,
     scope_rule,
     shape_of,
     tread,
@@ -67,6 +71,25 @@ def test_a_calendar_is_told_by_the_month_that_is_one_too_many(spelling: str) -> 
 @pytest.mark.parametrize("spelling", ["/page/{y}{m:02}999", "/{m:02}/{y}1", "/item-{y}", "/id{y}9{m:02}"])
 def test_numbers_that_are_no_months_are_no_calendar(spelling: str) -> None:
     assert alarms(TrapWatch(), months(MONTHS + 100, spelling)) == []
+
+
+ANY_MONTH = re.compile(
+    r"(?<![0-9])((?:1[6-9]|2[0-9])[0-9]{2})[-/_.]?(0[1-9]|1[0-2])(?![0-9]{3})"
+    r"|year=([0-9]{4})[^#]*?&month=([0-9]{1,2})"
+    r"|month=([0-9]{1,2})[^#]*?&year=([0-9]{4})"
+)
+"""What is meant, in one expression."""
+
+
+@given(st.lists(st.sampled_from([*"0129-/&?#x", "20", "19", "08", "12", "2024", "year=", "month="]), max_size=12))
+def test_the_quick_search_for_months_finds_what_the_plain_one_does(parts: list[str]) -> None:
+    text = "".join(parts)
+    found = ANY_MONTH.search(text)
+    if found is None:
+        assert month_in(text) is None
+    else:
+        y, m, y1, m2, m1, y2 = found.groups()
+        assert month_in(text) == (y or y1 or y2, (m or m2 or m1).zfill(2))
 
 
 def test_parameters_are_told_by_the_combination_that_is_one_too_many() -> None:

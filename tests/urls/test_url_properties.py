@@ -194,6 +194,32 @@ def test_many_links_are_read_as_each_alone(texts: list[str], policy: Policy) -> 
     assert canonicalize_many(texts, BASE, policy) == forms
 
 
+PAGES = ("", "f/", "f/g.html", "f/g?q=a/b#c/d", ".well-known/x", "a%20b/^|/", ";p/", "%7E/.../")
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*"aZ09_~,=+-./", "//", "/.", "..", ".", "%41", ":", "c:/"]), max_size=8).map(
+            "".join
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from(PAGES),
+    st.sampled_from(["https://h.test/", "http://u:p@h.test:8080/"]),
+    POLICIES,
+)
+def test_links_that_need_no_parser_are_what_it_makes_of_them(
+    rest: list[str], page: str, root: str, policy: Policy
+) -> None:
+    base = root + page
+    texts = [*rest, *(f"/{text}" for text in rest), *(f"{root}{text}" for text in rest)]
+    alone = [Identity(policy).identify(text, base) for text in texts]
+    identity = Identity(policy)
+    identity.identify(base)  # a site that is known is read the quick way
+    assert identity.identify_many(texts, base) == alone
+
+
 @given(URLS, POLICIES)
 def test_the_host_of_the_key_is_the_host_connected_to_after_the_folds(text: str, policy: Policy) -> None:
     found = Identity(policy).identify(text, BASE)

@@ -30,8 +30,16 @@ from crawlspace.urls import host_name, is_address, origin_of, registrable_domain
 BELONGINGS = frozenset({Relation.REQUISITE, Relation.STYLED})
 """Relations of what belongs to a page and is none: it may lie on any host, and is not followed further."""
 
+_FIRST_SLASH = len("https://")
+"""Where to look for the slash after the host, as in `urls.sites`."""
 _REMEMBERED = 16_384
-"""Origins whose verdict is kept; a verdict is a few hundred bytes, and what is forgotten is judged again."""
+"""Beginnings of URLs, up to the path, whose verdict is kept; a verdict is a few hundred bytes, and what is forgotten
+is judged again."""
+
+
+# Looked up once: a member is found by way of its class's metaclass.
+_HYPERLINK = Relation.HYPERLINK
+_SEED = Relation.SEED
 
 
 @unique
@@ -195,13 +203,14 @@ class Scope:
         Includes speak of pages, and of neither.
         """
         settings = self.settings
-        if relation is Relation.SITEMAP_FILE:
-            depth = 1
-        elif relation in BELONGINGS:
-            depth = 0
-        refusal = self._judge_place(address, depth, relation) or (
-            None if relation is Relation.SEED else _judge_shape(address, settings)
-        )
+        if relation is not _HYPERLINK:  # as most links are
+            if relation is Relation.SITEMAP_FILE:
+                depth = 1
+            elif relation in BELONGINGS:
+                depth = 0
+        refusal = self._judge_place(address, depth, relation)
+        if refusal is None and relation is not _SEED and not _is_short_and_flat(address, settings):
+            refusal = _judge_shape(address, settings)
         if refusal is not None:
             return refusal
         if nofollow and settings.nofollow:
@@ -211,9 +220,9 @@ class Scope:
         return Reason.REDIRECT_CHAIN if hops > settings.max_hops else None
 
     def _judge_place(self, address: Address, depth: int, relation: Relation) -> Reason | None:
-        if relation not in BELONGINGS and not self._holds(address):
+        if (relation is _HYPERLINK or relation not in BELONGINGS) and not self._holds(address):
             return Reason.OUT_OF_SCOPE
-        if self._exclude.match(address.canonical):
+        if self._exclude.texts and self._exclude.match(address.canonical):
             return Reason.EXCLUDED
         if self._include.texts and depth > 0 and relation is not Relation.SITEMAP_FILE:
             return None if self._include.match(address.canonical) else Reason.NOT_INCLUDED
@@ -223,13 +232,15 @@ class Scope:
         strategy = self.settings.strategy
         if strategy == Strategy.ANY:
             return True
-        origin = origin_of(address.fetch_url)
-        verdict = self._verdicts.get(origin)
+        url = address.fetch_url
+        end = url.find("/", _FIRST_SLASH)
+        head = url if end < 0 else url[:end]
+        verdict = self._verdicts.get(head)
         if verdict is None:
             if len(self._verdicts) >= _REMEMBERED:
                 self._verdicts.clear()
-            verdict = _root(strategy, address.host, origin) in self._roots
-            self._verdicts[origin] = verdict
+            verdict = _root(strategy, address.host, origin_of(url)) in self._roots
+            self._verdicts[head] = verdict
         return verdict
 
 
@@ -263,6 +274,17 @@ def _root(strategy: Strategy, host: str, origin: str) -> str:
             return origin
         case _ as unknown:
             assert_never(unknown)
+
+
+def _is_short_and_flat(address: Address, settings: ScopeSettings) -> bool:
+    """Whether counting alone shows that `_judge_shape` finds nothing; three slashes are none of the path's."""
+    canonical = address.canonical
+    return (
+        canonical.count("/") - 3 < min(settings.max_path_depth, settings.path_repeat)
+        and canonical.count("&") < settings.max_params
+        and len(canonical) <= settings.max_url_length
+        and len(address.fetch_url) <= settings.max_url_length
+    )
 
 
 def _judge_shape(address: Address, settings: ScopeSettings) -> Reason | None:

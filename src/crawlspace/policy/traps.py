@@ -35,10 +35,11 @@ COMBINATIONS = 1000
 _BITS = 8192
 """Eight for each combination that is counted: seldom do two share one."""
 
-_MONTH = re.compile(
-    r"(?<![0-9])((?:1[6-9]|2[0-9])[0-9]{2})[-/_.]?(0[1-9]|1[0-2])(?![0-9]{3})"
-    r"|year=([0-9]{4})[^#]*?&month=([0-9]{1,2})"
-    r"|month=([0-9]{1,2})[^#]*?&year=([0-9]{4})"
+# That no digit stands before the year is asked behind its first one: so the search goes from one 1 or 2 to the next.
+_MONTH = re.compile(r"((?:1(?<![0-9]1)[6-9]|2(?<![0-9]2)[0-9])[0-9]{2})[-/_.]?(0[1-9]|1[0-2])(?![0-9]{3})")
+_NAMED = "year="
+_NAMED_MONTH = re.compile(
+    rf"{_MONTH.pattern}|year=([0-9]{{4}})[^#]*?&month=([0-9]{{1,2}})|month=([0-9]{{1,2}})[^#]*?&year=([0-9]{{4}})"
 )
 
 
@@ -94,26 +95,25 @@ class TrapWatch:
 
     def see(self, address: Address) -> Alarm | None:
         """Count a URL; the alarm, when it was one too many of a kind that was not told yet."""
-        before, _, query = address.canonical.partition("?")
-        month = _MONTH.search(address.canonical)
-        combined = "&" in query
+        canonical = address.canonical
+        month = month_in(canonical)
+        combined = "&" in canonical and "&" in canonical.partition("?")[2]
         if month is None and not combined:
             return None
         host = self._host(address.host)
         kind: Trap | None = None
         if month is not None and self._is_calendar(host, month):
             kind = Trap.CALENDAR
-        elif combined and self._path(host, before).add(address.key) > COMBINATIONS:
+        elif combined and self._path(host, canonical.partition("?")[0]).add(address.key) > COMBINATIONS:
             kind = Trap.PARAMETERS
         if kind is None or kind in host.told:
             return None
         host.told.add(kind)
-        return Alarm(host_id(address.key), address.host, kind, address.canonical)
+        return Alarm(host_id(address.key), address.host, kind, canonical)
 
-    def _is_calendar(self, host: _Host, month: re.Match[str]) -> bool:
+    def _is_calendar(self, host: _Host, month: tuple[str, str]) -> bool:
         if len(host.months) <= MONTHS:
-            year, number, year_first, number_second, number_first, year_second = month.groups()
-            host.months.add((year or year_first or year_second, (number or number_second or number_first).zfill(2)))
+            host.months.add(month)
         return len(host.months) > MONTHS
 
     def _host(self, name: str) -> _Host:
@@ -131,6 +131,19 @@ class TrapWatch:
                 del host.paths[min(host.paths, key=lambda name: host.paths[name].n)]
             path = host.paths[before] = _Path()
         return path
+
+
+def month_in(canonical: str) -> tuple[str, str] | None:
+    """The first year and month that a URL names, four digits and two; None when it names none."""
+    if _NAMED not in canonical:
+        # Most URLs, each link of a crawl: the other ways to write a month need not be looked for.
+        found = _MONTH.search(canonical)
+        return None if found is None else (found[1], found[2])
+    found = _NAMED_MONTH.search(canonical)
+    if found is None:
+        return None
+    year, number, year_first, number_second, number_first, year_second = found.groups()
+    return year or year_first or year_second, (number or number_second or number_first).zfill(2)
 
 
 # -- in the content ---------------------------------------------------------------------------------------------

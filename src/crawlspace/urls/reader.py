@@ -6,6 +6,7 @@ nothing but answers that would be given again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeVar
 
@@ -22,6 +23,11 @@ _TEXTS_KEPT: Final = 8192
 """Texts of links that are remembered with their answers, and folders in which they stood: 10 MB at most."""
 _OF_PAGE: Final = frozenset({"", "#", "?", *EDGE})
 _ABSOLUTE: Final = ("http://", "https://")
+_NAME: Final = r"[A-Za-z0-9_~,=+-][A-Za-z0-9_~,=+.-]*"
+_PATH: Final = re.compile(rf"(?:/{_NAME})*/?")
+"""Paths that every parser leaves as they are: no dot segments, no empty ones, and no character with a meaning."""
+_NAMES: Final = re.compile(rf"{_NAME}(?:/{_NAME})*/?")
+"""The same for what is relative to a folder. There is no colon, so that no name is taken for a scheme."""
 
 Good = TypeVar("Good")
 Bad = TypeVar("Bad")
@@ -74,14 +80,17 @@ class Reader(Generic[Good, Bad]):
 
     def many(self, texts: Iterable[str], base: Parsed | None) -> list[Good | Bad]:
         """The answers to the links of one page, in order. A repeat within the pages of a folder is read once."""
-        folder = self._folder(base)
+        place = self._place(base)
+        root = None if place is None else split_head(f"{place}/")
+        folder = self._folder(place)
         answers: list[Good | Bad] = []
         routes = self._policy.routes
         for text in texts:
             cut = text if routes or "#" not in text else _without_fragment(text)
             answer = folder.get(cut)
             if answer is None:
-                answer = self._quick(cut, base)
+                href = self._plain(cut, place, root)
+                answer = self._quick(cut, base) if href is None else self._known(href)
                 if answer is None:
                     answers.append(self.one(text, base))
                     continue
@@ -91,25 +100,39 @@ class Reader(Generic[Good, Bad]):
             answers.append(answer)
         return answers
 
-    def _folder(self, base: Parsed | None) -> dict[str, Good]:
+    def _place(self, base: Parsed | None) -> str | None:
+        """The folder of the page, without its last slash; None when there is none on the web."""
+        if base is None or not is_http(base):
+            return None
+        return base.href.partition("#")[0].partition("?")[0].rpartition("/")[0]
+
+    def _folder(self, place: str | None) -> dict[str, Good]:
         """What is known of links in the pages of one folder."""
         if self._texts >= _TEXTS_KEPT or len(self._folders) >= _FOLDERS_KEPT:
             self._folders.clear()
             self._texts = 0
-        if base is None or not is_http(base):
-            return {}
-        return self._folders.setdefault(base.href.partition("#")[0].partition("?")[0].rpartition("/")[0], {})
+        return {} if place is None else self._folders.setdefault(place, {})
+
+    def _plain(self, text: str, place: str | None, root: str | None) -> str | None:
+        """What the parser would make of the text where no reading is needed, since nothing in it has a meaning."""
+        if text[:1] == "/":
+            return f"{root}{text}" if root is not None and _PATH.fullmatch(text) else None
+        site = self._near.found
+        if text.startswith(site):
+            return text if _PATH.fullmatch(text, len(site) - 1) else None
+        return f"{place}/{text}" if place is not None and _NAMES.fullmatch(text) else None
 
     def _quick(self, text: str, base: Parsed | None) -> Good | None:
         """What `one` gives for a usual link of a known site; None for all others."""
-        longest = self._longest
-        parsed = resolve(text, base) if len(text) <= longest else None
-        if parsed is None:
-            return None
-        href = parsed.href
+        parsed = resolve(text, base) if len(text) <= self._longest else None
+        return None if parsed is None else self._known(parsed.href)
+
+    def _known(self, href: str) -> Good | None:
+        """What `one` gives for a URL as the parser writes it; None for rare kinds and where its site is not known."""
         answer = self._recent.get(href)
         if answer is not None:
             return answer
+        longest = self._longest
         site = self._known_site(href)
         if site is None or "#" in href or len(href) > longest:
             return None
