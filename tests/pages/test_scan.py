@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
+import subprocess
 import sys
+import sysconfig
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -369,3 +374,63 @@ def test_the_text_is_read_again_where_it_was_not_asked_for_at_first() -> None:
         assert source.text == b"b"
         assert source.tree is source.tree
     assert Source("é".encode("latin-1"), "windows-1252").text == "é".encode()
+
+
+# -- its memory -----------------------------------------------------------------------------------------------
+
+TRY = """
+import random
+import _scan
+pieces, count = {pieces!r}, {count}
+chance = random.Random(count)
+for _ in range(count):
+    body = "".join(chance.choice(pieces) for _ in range(chance.randint(1, 30))).encode()
+    noise = bytes(chance.randrange(256) for _ in range(chance.randint(0, 40)))
+    cut = body[: chance.randint(0, len(body))]
+    for each in (body, cut, noise, noise.join([cut, cut])):
+        _scan.scan(bytes(bytearray(each)), chance.choice([0, 1, 100]), chance.random() < 0.9)
+print("done")
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [1_000, pytest.param(300_000, marks=pytest.mark.long)])
+def test_no_byte_is_touched_that_is_not_its_own(tmp_path: Path, count: int) -> None:
+    """Under the compiler's watch over addresses and undefined behaviour."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("gcc is not installed")
+    asked = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    library = asked.stdout.strip()
+    if not Path(library).is_absolute():
+        pytest.skip("gcc has no address sanitizer here")
+    flags = ["-g", "-O1", "-shared", "-fPIC", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    source = Path(scanning.__file__).with_name("_scan.c")
+    include = sysconfig.get_paths()["include"]
+    made = tmp_path / "_scan.abi3.so"
+    subprocess.run([compiler, *flags, f"-I{include}", str(source), "-o", str(made)], check=True)
+    watched = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
+    program = TRY.format(pieces=PIECES, count=count)
+    environment = {**os.environ, **watched, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "done\n", done.stderr[-4000:]
+
+
+@needs_compiler
+def test_what_it_takes_it_gives_back() -> None:
+    body = (
+        b"<html lang=a><title>b&amp;</title><base href=c><a href='&amp;d' rel='&amp;e'><a href=f rel=nofollow>"
+        b"<a href=f><meta content='&amp;' name=g><meta content=h content=i>j &eacute; &nosuch; k" * 50
+    )
+    compiled.scan(body, 9, True)
+    tracemalloc.start()
+    try:
+        compiled.scan(body, 9, True)
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(200):
+            compiled.scan(body, 9, True)
+        assert tracemalloc.get_traced_memory()[0] - before < 2_000
+    finally:
+        tracemalloc.stop()
