@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from crawlspace.exchange import Headers, HeadText
 from crawlspace.fetch import response
@@ -68,7 +69,7 @@ def test_what_is_plain_is_read_as_llhttp_reads_it(raw: bytes) -> None:
         return
     judged = read_head(found.text).framed(found.text)
     assert found.headers.raw == judged.headers.raw
-    assert found._replace(headers=judged.headers) == judged
+    assert replace(found, headers=judged.headers) == judged
 
 
 @pytest.mark.parametrize(

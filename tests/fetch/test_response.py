@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import random
 import zlib
@@ -355,3 +356,38 @@ def test_codings_that_cannot_be_undone_leave_the_body_and_say_so(
     assert reader.payload == content
     if truncated is None:
         assert reader.body == content
+
+
+_TEXT = b"some words, " * 40
+_PACKED = gzip.compress(_TEXT, mtime=0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        _PACKED,
+        gzip.compress(b""),
+        gzip.compress(random.Random(1).randbytes(70_000)),
+        gzip.compress(b"x" * 300_000),
+        _PACKED + _PACKED,
+        _PACKED + b"junk",
+        _PACKED[:-1],
+        _PACKED[:-9] + b"\0" * 9,
+        _PACKED[:-8] + b"\0" * 4 + _PACKED[-4:],
+        _PACKED[:-4] + b"\0" * 4,
+        _PACKED[:20] + b"\xff" * 20 + _PACKED[40:],
+        _PACKED[:10],
+        b"\x1f\x8b",
+        b"plain",
+    ],
+)
+@pytest.mark.parametrize("max_body", [LIMITS.max_body, len(_TEXT), len(_TEXT) - 1])
+def test_a_packed_body_reads_the_same_whether_it_comes_at_once_or_not(content: bytes, max_body: int) -> None:
+    raw = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content)
+    limits = FetchSettings(max_body=max_body)
+    whole, divided = read(raw, limits=limits), read(raw, [len(raw) - 5, 2], limits=limits)
+    if whole.truncated is not Truncated.LENGTH:  # of what is cut, more or less has come
+        assert whole.payload == divided.payload
+    assert (whole.body, whole.error, whole.truncated) == (divided.body, divided.error, divided.truncated)
+    assert (whole.detail, whole.reusable) == (divided.detail, divided.reusable)
+    assert len(whole.body) <= max_body

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crawlspace.fetch.codings import CODINGS, stage
+from crawlspace.fetch.codings import CODINGS, STEP, inflated, stage
 from crawlspace.fetch.limits import MIB, FetchSettings
 
 MAX_CODINGS = 2
@@ -23,6 +23,11 @@ _SAME = {"x-gzip": "gzip"}
 def codings(words: Sequence[str]) -> tuple[str, ...]:
     """The codings that a response names, in the order in which they were applied; `identity` is none."""
     return tuple(_SAME.get(word, word) for word in words if word != "identity")
+
+
+def at_once(words: Sequence[str], data: bytes, limits: FetchSettings) -> bytes | None:
+    """The content of a whole body that is short and in plain gzip, as most are; None where `Decoder` has to look."""
+    return inflated(data, min(STEP, limits.max_body)) if words == ("gzip",) else None
 
 
 class Decoder:

@@ -212,6 +212,18 @@ class _Inflate(Stage):
             yield self._mislabelled(seen)
 
 
+def inflated(data: bytes, limit: int) -> bytes | None:
+    """What one whole member of gzip holds; None for more than `limit` bytes, `STEP` at most, or anything else."""
+    if not data.startswith(GZIP_MAGIC) or int.from_bytes(data[-4:], "little") > limit:
+        return None  # the end of a member tells its size (RFC 1952, section 2.3.1)
+    engine = isal_zlib.decompressobj(wbits=31)
+    try:
+        content = engine.decompress(data, STEP)
+    except isal_zlib.error:  # type: ignore[misc]  # its stub calls this class an instance
+        return None
+    return content if engine.eof and not engine.unused_data and len(content) <= limit else None
+
+
 class _Inflater(Protocol):
     """What the decompression objects of zlib and isal have in common."""
 

@@ -145,7 +145,7 @@ class Dialler:
 
     async def establish(self, origin: Origin, endpoint: Endpoint, sock: socket.socket) -> Connection:
         """Make a connection of a socket, over TLS where the origin says https; raises `Unreachable`."""
-        connection = Connection(endpoint, self._limits, self._pool.closed)
+        connection = self._pool.make(endpoint, self._limits)
         secure = origin.scheme == "https"
         try:
             await asyncio.get_running_loop().create_connection(

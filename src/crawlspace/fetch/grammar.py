@@ -8,15 +8,16 @@ lengths that differ, or a length beside a transfer coding, stay an error (RFC 91
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from msgspec import Struct
 
 from crawlspace.exchange import Headers
 
 _TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
 _CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+_CHUNK = b"1\r\nx"
 _STRIDE = 4096
 
 
@@ -24,7 +25,7 @@ class Malformed(Exception):
     """These bytes are no HTTP response; the message says why."""
 
 
-class Framed(NamedTuple):
+class Framed(Struct, frozen=True):
     """A head that was read, and how its body is framed."""
 
     text: bytes
@@ -117,17 +118,22 @@ class Head:
         return "close" not in wishes and (self.text.startswith(b"HTTP/1.1") or "keep-alive" in wishes)
 
 
-class Chunks:
-    """A chunked body, read from pieces of any size."""
+class OddChunks:
+    """A chunked body from the beginning of a chunk on, read from pieces of any size."""
 
-    def __init__(self, strict: bool) -> None:
-        """`strict` is how the head was read; trailers are fields too."""
+    def __init__(self, strict: bool, within: bool) -> None:
+        """`strict` is how the head was read; trailers are fields too.
+
+        With `within`, the line that ends a chunk comes first.
+        """
         self._strict = strict
+        self._within = within
         self._events = _Content()
-        self._parser = _chunk_parser(self._events, strict)
+        self._parser = _chunk_parser(self._events, strict, within)
+        self._events.chunks = 0
         self._refused = False
-        self._tail = b"\r\n"
-        """The last bytes seen, those of the head's blank line at first."""
+        self._tail = b"" if within else b"\r\n"
+        """The last bytes seen, those of the line end in front at first."""
 
     @property
     def complete(self) -> bool:
@@ -165,7 +171,7 @@ class Chunks:
     def _last_before_the_end(self, wire: bytes, start: int, stride: int) -> int:
         """Reading on from `start` in strides: where the stride begins that ends the body, or breaks it."""
         events = _Content()
-        parser = _chunk_parser(events, self._strict)
+        parser = _chunk_parser(events, self._strict, self._within)
         parser.feed_data(wire[:start])
         for at in range(start, len(wire), stride):
             try:
@@ -249,8 +255,8 @@ def _parser(events: _Fields | _Content, lenient: bool) -> HttpResponseParser:
     return parser
 
 
-def _chunk_parser(events: _Content, strict: bool) -> HttpResponseParser:
-    """A parser behind a head which says no more than that chunks follow."""
+def _chunk_parser(events: _Content, strict: bool, within: bool) -> HttpResponseParser:
+    """A parser behind a head which says no more than that chunks follow, or behind the content of a chunk."""
     parser = _parser(events, lenient=not strict)
-    parser.feed_data(_CHUNKED_HEAD)
+    parser.feed_data(_CHUNKED_HEAD + _CHUNK if within else _CHUNKED_HEAD)
     return parser

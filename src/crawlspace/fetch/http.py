@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from crawlspace.clock import Clock
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult
@@ -32,13 +33,15 @@ CLOSING = 2.0
 """Seconds that connections get to end when the fetcher is closed."""
 
 
-class _Exchange(NamedTuple):
-    """One request sent, and its answer being read."""
+class _Asked(Struct, frozen=True):
+    """What is sent, where, and until when there is time for it."""
 
-    connection: Connection
-    reader: ResponseReader
-    sent_at: int
-    begun: float
+    request: FetchRequest
+    to: Destination
+    proxy: Proxy | None
+    head: bytes
+    deadline: float
+    """Loop time."""
 
 
 class HttpFetcher:
@@ -53,7 +56,7 @@ class HttpFetcher:
     ) -> None:
         self.resolver = Resolver(network, clock)
         self._limits = settings
-        self._types = Types(settings.types)
+        self._types = Types(settings.types) if settings.types else None
         self._clock = clock
         self._composer = Composer(user_agent)
         self._credentials = Credentials(settings, os.environ, clock)
@@ -61,40 +64,36 @@ class HttpFetcher:
         self._dialler = Dialler(settings, Reach.of(network, public), self.resolver, self._pool)
         self._proxies = Proxies(network.proxy, network.proxy_auth, os.environ)
         self._tunnels = Tunnels(settings, network, self._proxies, self._dialler, self._pool)
-        self._busy: set[Connection] = set()
 
     async def fetch(self, request: FetchRequest) -> FetchResult:
         """Make one request. Raises on cancellation only."""
-        started_at, begun = self._clock.now(), self._clock.monotonic()
-        head = b""
+        sent_at, begun = self._clock.now(), self._clock.monotonic()
         try:
-            to = destination_of(request.url)
-            proxy = self._proxies.of(to.origin)
-            head = self._head(request, to, proxy)
-            exchange = await self._exchange(to.origin, proxy, head, request)
+            asked = self._asked(request)
+            wanted = asked.to.origin if request.method in REPEATABLE else None
+            connection = self._pool.take(wanted) if wanted is not None else None
+            while True:
+                if connection is None:
+                    connection = await self._open(asked, wanted)
+                    sent_at, begun = self._clock.now(), self._clock.monotonic()
+                types = self._types if request.by_type else None
+                reader = ResponseReader(self._limits, request.method == "HEAD", types)
+                try:
+                    await connection.send(asked.head + request.body, reader, asked.deadline)
+                except BaseException:
+                    connection.abort()
+                    raise
+                if reader.reusable:
+                    self._pool.put(asked.to.origin, connection)
+                    break
+                if not self._was_stale(asked, connection, reader):
+                    break
+                connection = wanted = None
         except Unsendable as unsendable:
-            return self._failure(request, started_at, begun, Unreachable(FetchError.LOCAL, str(unsendable)))
+            return self._failure(request, sent_at, begun, Unreachable(FetchError.LOCAL, str(unsendable)))
         except Unreachable as unreachable:
-            return self._failure(request, started_at, begun, unreachable)
-        reader = exchange.reader
-        self._credentials.learn(to, reader.headers)
-        return FetchResult(
-            url=request.url,
-            started_at=exchange.sent_at,
-            elapsed_ms=self._elapsed(exchange.begun),
-            error=reader.error,
-            detail=reader.detail or self._unproven(to.origin),
-            status=reader.status,
-            headers=reader.headers,
-            request_head=head,
-            request_body=request.body,
-            response_head=reader.head,
-            payload=reader.payload,
-            body=reader.body,
-            truncated=reader.truncated,
-            address=exchange.connection.address,
-            protocol=exchange.connection.protocol,
-        )
+            return self._failure(request, sent_at, begun, unreachable)
+        return self._result(asked, connection, reader, (sent_at, begun))
 
     async def address_of(self, url: str) -> str | None:
         """The lowest address that a URL's host resolves to; None when it has none, or a proxy stands in between."""
@@ -114,12 +113,17 @@ class HttpFetcher:
 
     async def close(self) -> None:
         """End all connections and lookups. Requests under way end with an error."""
-        for connection in list(self._busy):
-            connection.abort()
         await self.resolver.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSING):
                 await self._pool.close()
+
+    def _asked(self, request: FetchRequest) -> _Asked:
+        """Where a request goes and what is sent there; raises `Unsendable`."""
+        to = destination_of(request.url)
+        proxy = self._proxies.of(to.origin)
+        deadline = asyncio.get_running_loop().time() + self._limits.timeout
+        return _Asked(request, to, proxy, self._head(request, to, proxy), deadline)
 
     def _head(self, request: FetchRequest, to: Destination, proxy: Proxy | None) -> bytes:
         secrets = self._credentials.fields(request, to)
@@ -128,48 +132,47 @@ class HttpFetcher:
         secrets = {**secrets, **self._tunnels.login_field(proxy)}
         return self._composer.compose(request, to, secrets, target=f"http://{to.authority}{to.target}")
 
-    async def _open(
-        self, origin: Origin, proxy: Proxy | None, deadline: float, wanted: Origin | None = None
-    ) -> Connection:
+    async def _open(self, asked: _Asked, wanted: Origin | None) -> Connection:
+        origin, proxy, deadline = asked.to.origin, asked.proxy, asked.deadline
         if proxy is None:
             return await self._dialler.open(origin, deadline, wanted)
         return await self._tunnels.open(origin, proxy, deadline, wanted)
 
-    async def _exchange(self, origin: Origin, proxy: Proxy | None, head: bytes, request: FetchRequest) -> _Exchange:
-        deadline = asyncio.get_running_loop().time() + self._limits.timeout
-        sent = head + request.body if request.body else head
-        wanted = origin if request.method in REPEATABLE else None
-        connection = self._pool.take(origin) if wanted else None
-        if connection is None:
-            connection = await self._open(origin, proxy, deadline, wanted)
-        while True:
-            was_used = connection.requests > 0
-            reader = self._reader(request)
-            asked = _Exchange(connection, reader, self._clock.now(), self._clock.monotonic())
-            self._busy.add(connection)
-            try:
-                await connection.send(sent, reader, deadline)
-            except BaseException:
-                connection.abort()
-                raise
-            finally:
-                self._busy.discard(connection)
-            if reader.reusable:
-                self._pool.put(origin, connection)
-                return asked
-            if reader.received or reader.error is not FetchError.RESET or not (was_used or connection.declined):
-                return asked
-            # The server had closed a connection that was kept, or wants HTTP/1.1: once more, on a fresh one.
-            if connection.declined:
-                self._dialler.tls.decline_http2(origin)
-            connection = await self._open(origin, proxy, deadline)
+    def _was_stale(self, asked: _Asked, connection: Connection, reader: ResponseReader) -> bool:
+        """Whether the server had closed a connection that was kept, or wants HTTP/1.1: once more, on a fresh one."""
+        if reader.received or reader.error is not FetchError.RESET:
+            return False
+        if connection.declined:
+            self._dialler.tls.decline_http2(asked.to.origin)
+            return True
+        return connection.requests > 1
 
-    def _reader(self, request: FetchRequest) -> ResponseReader:
-        types = self._types if request.by_type and self._types else None
-        return ResponseReader(self._limits, request.method == "HEAD", types)
-
-    def _unproven(self, origin: Origin) -> str:
-        return UNVERIFIED if origin.scheme == "https" and not self._dialler.tls.verifies(origin) else ""
+    def _result(
+        self, asked: _Asked, connection: Connection, reader: ResponseReader, times: tuple[int, float]
+    ) -> FetchResult:
+        sent_at, begun = times
+        origin = asked.to.origin
+        detail = reader.detail
+        if not detail and origin.scheme == "https" and not self._dialler.tls.verifies(origin):
+            detail = UNVERIFIED
+        self._credentials.learn(asked.to, reader.headers)
+        return FetchResult(
+            url=asked.request.url,
+            started_at=sent_at,
+            elapsed_ms=self._elapsed(begun),
+            error=reader.error,
+            detail=detail,
+            status=reader.status,
+            headers=reader.headers,
+            request_head=asked.head,
+            request_body=asked.request.body,
+            response_head=reader.head,
+            payload=reader.payload,
+            body=reader.body,
+            truncated=reader.truncated,
+            address=connection.address,
+            protocol=connection.protocol,
+        )
 
     def _failure(self, request: FetchRequest, started_at: int, begun: float, why: Unreachable) -> FetchResult:
         return FetchResult(

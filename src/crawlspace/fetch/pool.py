@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 from crawlspace.fetch.connection import Connection
 from crawlspace.fetch.guard import IPAddress
+from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.request import Origin
+from crawlspace.fetch.resolve import Endpoint
 
 
 class _Waiting(NamedTuple):
@@ -37,7 +39,15 @@ class Pool:
         self._unused: dict[Origin, list[Connection]] = {}
         self._order: OrderedDict[Connection, Origin] = OrderedDict()
         """Unused connections, the one longest unused first."""
+        self._all: set[Connection] = set()
+        """Those that were made here and are not gone, used or not."""
         self._emptied: asyncio.Event | None = None
+
+    def make(self, endpoint: Endpoint, limits: FetchSettings) -> Connection:
+        """A connection to be, with the place at its address that was taken for it."""
+        connection = Connection(endpoint, limits, self.closed)
+        self._all.add(connection)
+        return connection
 
     def take(self, origin: Origin) -> Connection | None:
         """An unused connection to this origin, the one used last."""
@@ -79,6 +89,7 @@ class Pool:
         """A connection is gone: its place is free."""
         if connection in self._order:
             self._forget(connection)
+        self._all.discard(connection)
         self.leave(connection.endpoint.address)
 
     def widen(self, address: IPAddress, places: int) -> None:
@@ -132,10 +143,10 @@ class Pool:
             self._emptied.set()
 
     async def close(self) -> None:
-        """End every unused connection, keep none from now on, and wait for the last one to be gone."""
+        """End every connection, keep none from now on, and wait for the last one to be gone."""
         self._max_unused = 0
-        for connection in list(self._order):
-            self._drop(connection)
+        for connection in [*self._order, *self._all]:
+            connection.abort()
         self._emptied = asyncio.Event()
         if self._open:
             await self._emptied.wait()

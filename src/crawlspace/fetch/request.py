@@ -12,6 +12,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from crawlspace.errors import ConfigError
 from crawlspace.exchange import FetchRequest
 
@@ -45,7 +47,7 @@ class Origin(NamedTuple):
     port: int
 
 
-class Destination(NamedTuple):
+class Destination(Struct, frozen=True):
     """Where a URL leads to."""
 
     origin: Origin

@@ -13,8 +13,9 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from crawlspace.exchange import FetchError, Headers, Truncated
-from crawlspace.fetch.body import Decoder, codings
-from crawlspace.fetch.grammar import Chunks, Framed, Malformed, objection, read_head
+from crawlspace.fetch.body import Decoder, at_once, codings
+from crawlspace.fetch.chunks import Chunks
+from crawlspace.fetch.grammar import Framed, Malformed, objection, read_head
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.plain import plain_head
 from crawlspace.fetch.types import Types
@@ -70,9 +71,11 @@ class ResponseReader:
     _keep = False
     _framing = _NONE
     _left = 0
+    """Bytes on the wire up to the body's end, or up to a cap where that comes first."""
+    _capped = True
+    """It is a cap that comes first, or the only end that is known."""
     _decoder: Decoder | None = None
     _chunks: Chunks | None = None
-    _wire = 0
     _silent = 0
     """Bytes of framing since the last byte of content."""
     _size = 0
@@ -83,7 +86,6 @@ class ResponseReader:
         self._types = types
         self._payload: list[bytes] = []
         self._content: list[bytes] = []
-        self._cap = limits.max_wire
 
     @property
     def payload(self) -> bytes:
@@ -97,7 +99,7 @@ class ResponseReader:
         """The body decoded, up to the caps."""
         if self._decoder is not None:
             return self._decoder.body
-        if self._framing is _CHUNKED:
+        if self._content or self._framing is _CHUNKED:
             return b"".join(self._content)[: self._limits.max_body]
         return self.payload
 
@@ -106,16 +108,19 @@ class ResponseReader:
     def feed(self, data: bytes) -> bool:
         """Take the next bytes of the connection; True once the response is complete or given up."""
         self.received += len(data)
-        if not self.head:
-            head = None if self._early else plain_head(data)
-            if head is not None and self._fits(head.text):
-                self._begin(head)
-                data = data[len(head.text) :]
-            else:
-                data = self._read_head(data)
-            if self.done or not self.head:
+        if self.head:
+            self._read_body(data)
+            return self.done
+        head = None if self._early else plain_head(data)
+        if head is not None and self._fits(head.text):
+            data = data[len(head.text) :]
+            self._begin(head, data)
+        else:
+            rest = self._read_head(data)
+            if rest is None:
                 return self.done
-        if data or self._framing is _NONE:
+            data = rest
+        if not self.done and (data or self._framing is _NONE):
             self._read_body(data)
         return self.done
 
@@ -141,8 +146,8 @@ class ResponseReader:
 
     # -- head -------------------------------------------------------------------------------------------------
 
-    def _read_head(self, data: bytes) -> bytes:
-        """Look for the end of the head; returns the bytes behind it, if it was found."""
+    def _read_head(self, data: bytes) -> bytes | None:
+        """Look for the end of the head; returns the bytes behind it, None while it has none."""
         seen: bytes | bytearray = data
         if self._early:
             self._early += data
@@ -150,13 +155,13 @@ class ResponseReader:
         while True:
             seen = self._without_blank_lines(seen)
             if self.done:
-                return b""
+                return None
             end = _end_of_head(seen, self._searched, self._limits.max_head)
             if not end:
                 self._searched = max(len(seen) - 2, 0)
                 self._early = seen if isinstance(seen, bytearray) else bytearray(seen)
                 self._check_early()
-                return b""
+                return None
             self._searched = 0
             head, seen = bytes(seen[:end]), bytes(seen[end:])
             if self._take_head(head):
@@ -208,31 +213,43 @@ class ResponseReader:
             self._stop(FetchError.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
         return self.done
 
-    def _begin(self, head: Framed) -> None:
-        """The real head is read: find out how its body ends, and what is to be undone."""
-        self.head, self.status, self.headers, strict, keep, length, chunked, applied = head
-        self._keep = strict and keep
-        if self._bodiless or self.status in _BODILESS:
+    def _begin(self, head: Framed, data: bytes = b"") -> None:
+        """The real head is read: find out how its body ends, and what is to be undone.
+
+        `data` is what came behind it, where that may be the whole body.
+        """
+        self.head = head.text
+        self.status = status = head.status
+        self.headers = head.headers
+        self._keep = head.strict and head.keep
+        if self._bodiless or status in _BODILESS:
             return
-        objection = ""
-        if self._types is not None and self.status < 300:
-            objection = self._types.objection(self.headers)
-        if objection:
-            self._cut()
-            self.detail = objection
+        if self._types is not None and status < 300:
+            objection = self._types.objection(head.headers)
+            if objection:
+                self._cut()
+                self.detail = objection
+                return
+        limits, length = self._limits, head.length
+        cap = limits.max_wire
+        if head.codings:
+            whole = at_once(head.codings, data, limits) if length == len(data) <= cap else None
+            if whole is None:
+                self._decoder = Decoder(codings(head.codings), limits)
+            else:
+                self._content.append(whole)
+        elif not head.chunked:  # the body is its own payload: one cap for both
+            cap = min(cap, limits.max_body)
+        if length is not None:
+            self._framing = _LENGTH if length else _NONE
+            self._capped = length > cap
+            self._left = min(length, cap)
             return
-        if chunked:
+        self._left = cap
+        self._framing = _CLOSE
+        if head.chunked:
             self._framing = _CHUNKED
-            self._chunks = Chunks(strict)
-        elif length is None:
-            self._framing = _CLOSE
-        elif length:
-            self._left = length
-            self._framing = _LENGTH
-        if applied:
-            self._decoder = Decoder(codings(applied), self._limits)
-        elif not chunked:  # the body is its own payload: one cap for both
-            self._cap = min(self._cap, self._limits.max_body)
+            self._chunks = Chunks(head.strict)
 
     def _lost_before_head(self) -> None:
         problem = objection(bytes(self._early))
@@ -249,27 +266,20 @@ class ResponseReader:
         if self._framing is _NONE:
             self._complete(excess=bool(data))
             return
-        excess = over = False
-        if self._framing is _LENGTH and len(data) > self._left:
-            excess = True
-            data = data[: self._left]
-        room = self._cap - self._wire
-        if len(data) > room:
-            over = True
-            data = data[:room]
-        self._wire += len(data)
-        self._left -= len(data)
+        left = self._left = self._left - len(data)
+        if left < 0:
+            data = data[:left]
         self._payload.append(data)
         if self._chunks is not None:
             self._read_chunks(self._chunks, data)
         elif self._decoder is not None and not self._decoder.feed(data):
             self._cut()
-        if self.done:
+        if self.done or left > 0:
             return
-        if over:
+        if not self._capped:
+            self._complete(excess=left < 0)
+        elif left < 0:
             self._cut()
-        elif self._framing is _LENGTH and self._left == 0:
-            self._complete(excess)
 
     def _read_chunks(self, chunks: Chunks, data: bytes) -> None:
         content, problem = chunks.feed(data)

@@ -146,7 +146,7 @@ class Tunnels:
             raise _ThroughProxy(failure.error, failure.detail) from failure
 
     async def _through_connect(self, way: _Way, endpoint: Endpoint, sock: socket.socket) -> Connection:
-        connection = Connection(endpoint, self._limits, self._pool.closed)
+        connection = self._pool.make(endpoint, self._limits)
         door = _Door(self._limits)
         try:
             await self._knock(door, way, sock)
