@@ -21,7 +21,7 @@ from crawlspace.errors import (
     UsageError,
 )
 from crawlspace.frontier.postgres import Place, PostgresFrontier
-from crawlspace.frontier.postgres.sessions import COLLISIONS, OUTAGES, Connection, Sessions
+from crawlspace.frontier.postgres.sessions import COLLISIONS, DELAYS, OUTAGES, Connection, Sessions
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.testing.clock import ManualClock
 from crawlspace.testing.frontier_contract_words import (
@@ -143,7 +143,13 @@ def test_the_servers_errors_come_in_our_words(place: Place, error: Exception, ou
             await sessions.close()
         assert type(caught.value) is ours
         assert caught.value.__cause__ is error
-        assert tries == (OUTAGES + 1 if isinstance(error, pg.AdminShutdown | PoolTimeout) else 1)
+        again = {
+            pg.AdminShutdown: OUTAGES,
+            PoolTimeout: OUTAGES,
+            pg.QueryCanceled: DELAYS,
+            pg.LockNotAvailable: DELAYS,
+        }
+        assert tries == again.get(type(error), 0) + 1
 
     asyncio.run(run())
 

@@ -25,8 +25,9 @@ from crawlspace.testing.frontier_contract_words import states
 from crawlspace.testing.toyweb import LIGHT, Size, ToyWeb
 
 STOPPED = Path(__file__).with_name("stopped.py")
-STOPS_AT = 20
-"""The page at which it stops: by then it holds several hosts."""
+STOPS = {"page": "page 20", "transaction": "transaction 20"}
+"""Where it stops, by what: when it reads this page, or within the transaction that settles it. By then it holds
+several hosts, and in the transaction their rows too."""
 PATIENCE_SECONDS = 120
 
 
@@ -52,9 +53,9 @@ class Stopping:
         self._config.write_text(tomli_w.dumps(nested(settings_for(web))))
 
     @contextmanager
-    def worker(self, name: str, *seeds: str, stop_at: int = 0) -> Iterator[subprocess.Popen[str]]:
+    def worker(self, name: str, *seeds: str, stop: str = "page 0") -> Iterator[subprocess.Popen[str]]:
         address = f"{self.place.address}&schema={self.place.schema}&shards={self.place.shards}"
-        named = [str(self._folder / name), str(self._config), address, str(stop_at)]
+        named = [str(self._folder / name), str(self._config), address, stop]
         command = [sys.executable, str(STOPPED), *named, *seeds]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             try:
@@ -99,12 +100,14 @@ def wait_until_stopped(process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.long
 @pytest.mark.timeout(500)
-def test_a_worker_that_was_stopped_past_its_leases_changes_nothing_and_says_so(stopping: Stopping) -> None:
+@pytest.mark.parametrize("where", [pytest.param("page", marks=pytest.mark.long), "transaction"])
+def test_a_worker_that_was_stopped_past_its_leases_changes_nothing_and_says_so(
+    stopping: Stopping, where: str
+) -> None:
     with stopping.worker("second", *stopping.web.seeds, "http://new.test/") as process:
         assert ended(process)[0] == 0
-    with stopping.worker("first", stop_at=STOPS_AT) as first:
+    with stopping.worker("first", stop=STOPS[where]) as first:
         wait_until_stopped(first)
         # The other waits for the end of its leases, and finishes alone.
         with stopping.worker("second") as second:

@@ -12,7 +12,7 @@ from crawlspace.frontier.bounds import CRASHES_WORKER, LONGEST_WAIT_MS, LOSSES, 
 from crawlspace.frontier.postgres import groups
 from crawlspace.frontier.postgres.columns import numbers
 from crawlspace.frontier.postgres.hosts import drop_leases, given, hold
-from crawlspace.frontier.postgres.sessions import queries
+from crawlspace.frontier.postgres.sessions import end_silent, queries
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.urls import Taking, Urls
 from crawlspace.frontier.rows import Ending
@@ -22,7 +22,11 @@ _SQL = queries("loss.sql")
 
 
 async def reclaim(transaction: Transaction) -> int:
-    """Give up leases whose time is over; how many."""
+    """Give up leases whose time is over; how many.
+
+    Hosts that somebody holds are passed over, for ever if he was stopped within a transaction: his session is ended.
+    """
+    await end_silent(transaction.connection)
     rows = await transaction.rows(_SQL["expired"], now=transaction.now, limit=LOST_AT_ONCE)
     return await _lose(transaction, dict(rows))
 

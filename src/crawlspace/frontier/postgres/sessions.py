@@ -32,8 +32,10 @@ Connection = psycopg.AsyncConnection[Row]
 SESSIONS = 4
 CONNECT_SECONDS = 10
 STATEMENT_MS = 30_000
-LOCK_MS = 15_000
-IDLE_MS = 60_000
+LOCK_MS = 20_000
+SILENT_MS = 15_000
+"""Who has a transaction open and lets the server wait for so long, was stopped or is gone: its session is ended,
+since others wait for what it holds. If it goes on after all, it begins again on a new one."""
 CALL_SECONDS = 75.0
 """A transaction that writes and has not ended by then, has lost its line, though nobody says so: it is hung up. The
 server has missed us by then too, and holds no locks for us."""
@@ -41,6 +43,8 @@ KEEP_ALIVE_SECONDS = 15
 """After so long without a word the server asks whether we are there, and twice more, before it ends a transaction."""
 COLLISIONS = 8
 """Times that a transaction is begun again when others were in its way."""
+DELAYS = 4
+"""Times that it is begun again when others held what it wants for too long."""
 OUTAGES = 6
 """Times that it is begun again when the server went away: with the waits between them about half a minute."""
 
@@ -52,8 +56,9 @@ _LIVELINESS: dict[str, Any] = {
     "tcp_user_timeout": 30_000,
 }
 _COLLISIONS = (pg.DeadlockDetected, pg.SerializationFailure)
+_DELAYS = (pg.LockNotAvailable, pg.QueryCanceled)
 _AWAY = (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout)
-_HERE_TO_STAY = (pg.DiskFull, pg.QueryCanceled, pg.LockNotAvailable, pg.IndexCorrupted, pg.DataCorrupted)
+_HERE_TO_STAY = (pg.DiskFull, pg.IndexCorrupted, pg.DataCorrupted)
 """Operational errors that a new session would meet again."""
 
 
@@ -144,7 +149,7 @@ class Sessions:
             raise self._in_our_words(error) from error
 
     async def _again(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        collisions = outages = 0
+        collisions = delays = outages = 0
         while True:
             try:
                 return await self._once(work)
@@ -152,6 +157,11 @@ class Sessions:
                 collisions += 1
                 if collisions > COLLISIONS:
                     raise self._in_our_words(error) from error
+            except _DELAYS as error:
+                delays += 1
+                if delays > DELAYS:
+                    raise self._in_our_words(error) from error
+                await self._end_silent()
             except _HERE_TO_STAY as error:
                 raise self._in_our_words(error) from error
             except _AWAY as error:
@@ -163,6 +173,11 @@ class Sessions:
                 await self._pool.check()
             except psycopg.Error as error:
                 raise self._in_our_words(error) from error
+
+    async def _end_silent(self) -> None:
+        """End the sessions of workers that were stopped; what goes wrong meanwhile, the next try meets itself."""
+        with suppress(psycopg.Error, PoolTimeout):
+            await self._once(end_silent)
 
     async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         # In a pipeline there is one way there and back for each answer that is waited for, not for each statement.
@@ -177,7 +192,7 @@ class Sessions:
             "commit": "on" if self._settings.durability is Durability.FULL else "local",
             "statement_ms": str(STATEMENT_MS),
             "lock_ms": str(LOCK_MS),
-            "idle_ms": str(IDLE_MS),
+            "idle_ms": str(SILENT_MS),
             "keep_alive": str(KEEP_ALIVE_SECONDS),
         }
         await connection.execute(_SQL["way"], parameters)
@@ -207,6 +222,15 @@ class Sessions:
                 return Bug(f"the store refused a change that breaks its own rules: {_line(error)}")
             case _:
                 return StoreError(f"{shown}: {_line(error)}", hint="is the server up?")
+
+
+async def end_silent(connection: Connection) -> None:
+    """End the sessions of a crawl's workers that have a transaction open and say nothing, with all that they hold.
+
+    The server's own limit is for sessions that are between two orders to it. One that was stopped in the middle of
+    some, or of their answer, would keep its locks until it goes on.
+    """
+    await connection.execute(_SQL["end_silent"], {"silent_ms": SILENT_MS})
 
 
 def _hang_up(connection: Connection) -> None:

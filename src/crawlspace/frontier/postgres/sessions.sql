@@ -25,3 +25,12 @@ SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 -- name: clock
 -- The store's own time in milliseconds.
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+
+-- name: end_silent
+-- End sessions of this user's workers that have a transaction open and let the server wait, for more of their orders or
+-- to take its answer, for so long. Workers of one crawl hold the same rows, and each of them may be stopped.
+SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a
+WHERE a.datname = current_database() AND a.usename = current_user
+  AND a.application_name = current_setting('application_name') AND a.pid <> pg_backend_pid()
+  AND a.xact_start IS NOT NULL AND a.wait_event_type = 'Client'
+  AND greatest(a.query_start, a.state_change) < clock_timestamp() - %(silent_ms)s * interval '1 millisecond';
