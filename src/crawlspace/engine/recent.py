@@ -44,9 +44,15 @@ class Recent:
 
     def commit(self, claims: Iterable[Claim]) -> None:
         """Remember claims that the store has taken, refused ones as the worst way there is."""
+        known = self._young
         for claim in claims:
             way = (claim.front_class, claim.depth) if claim.refusal is None else REFUSED
-            self._remember(claim.address.key, way)
+            key = claim.address.key
+            if key in known or len(known) + 1 >= self._limit:
+                self._remember(key, way)
+                known = self._young
+            else:
+                known[key] = way
 
     def _remember(self, key: bytes, way: tuple[int, int]) -> None:
         known = self._young.get(key)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from crawlspace.frontier.settings import CLASSES
+from crawlspace.frontier.sql import blob
 from crawlspace.policy.outcome import BLOCKED
 from crawlspace.states import UrlState
 from crawlspace.types import (
@@ -28,6 +29,7 @@ from crawlspace.types import (
     Rerouted,
 )
 
+_HYPERLINK = Relation.HYPERLINK
 HISTORY = 10
 """Attempts that a URL remembers; the oldest are forgotten."""
 
@@ -141,6 +143,38 @@ def is_no_better(claim: Claim, way: int | None) -> bool:
         and way // CLASSES <= claim.depth
         and claim.lifts is None
     )
+
+
+LinkRow = tuple[int, int, int, bytearray, str, int, int, int | None, int]
+"""The first row of an ordinary link: host, class, number, tail, URL, depth, hops, parent, and when it was found."""
+
+
+def is_plain(claim: Claim) -> bool:
+    """Whether there is nothing more to say of a new URL than `link` says."""
+    return claim.relation is _HYPERLINK and claim.label is None and claim.meta is None and claim.request is None
+
+
+def link(claim: Claim, hid: int, number: int, now: int) -> LinkRow:
+    """The row of a plain claim: made for each link of a crawl, where a `Waiting` would take as long as the rest."""
+    address = claim.address
+    return (
+        hid,
+        claim.front_class,
+        number,
+        blob(address.key[HOST_BYTES:]),
+        address.fetch_url,
+        claim.depth,
+        claim.hops,
+        claim.parent,
+        now,
+    )
+
+
+def unlinked(row: LinkRow) -> Waiting:
+    """The same row with all its columns."""
+    hid, front_class, number, tail, url, depth, hops, parent, found_at = row
+    ahead = (hid, front_class, number, bytes(tail), url, depth, hops, 0, parent, None, found_at, 0)
+    return Waiting(*ahead, None, None, None, None, 0, None, None)
 
 
 def is_link(row: Waiting) -> bool:

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from crawlspace.frontier.counters import HOSTS, REFUSED_BEYOND_CAP
-from crawlspace.frontier.rows import Ending, Waiting, bettered, is_no_better, waiting, way_of
+from crawlspace.frontier.rows import (
+    Ending,
+    LinkRow,
+    Waiting,
+    bettered,
+    is_no_better,
+    is_plain,
+    link,
+    unlinked,
+    waiting,
+    way_of,
+)
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.frontier.sql import blob, chunks, listed, parts, statements
 from crawlspace.frontier.sqlite.book import Book
@@ -86,7 +97,10 @@ class Claiming:
         """The ways that known keys have from now on."""
         self._arrived = 0
         """New URLs that are queued."""
+        self._links: dict[bytes, LinkRow] = {}
+        """New URLs about which there is nothing more to say: nearly all."""
         self._fresh: dict[bytes, Waiting] = {}
+        """The other new URLs."""
         self._refused: dict[bytes, _Refused] = {}
         self._crowds = Crowds(connection, settings)
 
@@ -164,7 +178,7 @@ class Claiming:
             if key in self._closer and claim.refusal is None:
                 self._repeat(claim, known[0])
             return Claimed.KNOWN
-        if key in self._fresh:
+        if key in self._links or key in self._fresh:
             self._better_fresh(key, claim)
             return Claimed.KNOWN
         if key in self._refused:
@@ -186,13 +200,15 @@ class Claiming:
         if reason is not None and not self._keeps(hid, reason):
             return Claimed.OVER_BUDGET
         self._last += 1
-        row = waiting(claim, hid, self._last, self._now)
         if reason is None:
-            self._fresh[key] = row
-            self._joins(claim, host, row)
             self._arrived += 1
+            self._joins(claim, host, hid, claim.front_class)
+            if is_plain(claim):
+                self._links[key] = link(claim, hid, self._last, self._now)
+            else:
+                self._fresh[key] = waiting(claim, hid, self._last, self._now)
         else:
-            self._refused[key] = _Refused(row, reason)
+            self._refused[key] = _Refused(waiting(claim, hid, self._last, self._now), reason)
             self._book.arrive(UrlState.SKIPPED)
         return Claimed.NEW
 
@@ -230,14 +246,15 @@ class Claiming:
         self._book.add(REFUSED_BEYOND_CAP, 1)
         return False
 
-    def _joins(self, claim: Claim, host: _Host, row: Waiting) -> None:
+    def _joins(self, claim: Claim, host: _Host, hid: int, front_class: int) -> None:
+        """Count the claim's URL, which is queued in this class."""
         host.waiting += 1
-        if host.met and host.front_class is not None and host.front_class <= row.front_class:
+        if host.met and host.front_class is not None and host.front_class <= front_class:
             host.grown += 1
             return
-        host.front_class = row.front_class
-        delta = self._book.host(row.hid)
-        delta.join(row.front_class)
+        host.front_class = front_class
+        delta = self._book.host(hid)
+        delta.join(front_class)
         delta.discovered += 1
         if not host.met:
             host.met = True
@@ -248,8 +265,12 @@ class Claiming:
     # -- repeats --------------------------------------------------------------------------------------------
 
     def _better_fresh(self, key: bytes, claim: Claim) -> None:
-        better = None if claim.refusal is not None else bettered(self._fresh[key], claim)
+        if claim.refusal is not None:
+            return
+        row = self._links.get(key)
+        better = bettered(self._fresh[key] if row is None else unlinked(row), claim)
         if better is not None:
+            self._links.pop(key, None)
             self._fresh[key] = better
             delta = self._book.host(better.hid)
             delta.best_class = min(delta.best_class, better.front_class)
@@ -262,7 +283,7 @@ class Claiming:
         del self._refused[key]
         self._refusals_of(row.hid, reason).kept -= 1
         self._fresh[key] = waiting(claim, row.hid, row.id, self._now)
-        self._joins(claim, host, self._fresh[key])
+        self._joins(claim, host, row.hid, claim.front_class)
         self._book.move(UrlState.SKIPPED, Event.READMIT)
 
     def _repeat(self, claim: Claim, number: int) -> None:
@@ -302,7 +323,7 @@ class Claiming:
             row = old
         self._urls.enqueue(row)
         self._ways[claim.address.key] = way_of(row)
-        self._joins(claim, host, row)
+        self._joins(claim, host, row.hid, row.front_class)
         self._refusals_of(old.hid, reason).kept -= 1
         self._book.move(UrlState.SKIPPED, Event.READMIT)
 
@@ -344,10 +365,11 @@ class Claiming:
 
     def _write(self) -> None:
         self._connection.executemany(_SQL["add_host"], sorted(self._added))
-        if self._fresh or self._refused:
+        if self._links or self._fresh or self._refused:
             self._urls.give(URLS, self._last)
             self._remember()
-            self._urls.enqueue_new(sorted(self._fresh.values()))
+            self._urls.enqueue_links(sorted(self._links.values()))
+            self._urls.enqueue_all(sorted(self._fresh.values()))
             self._urls.end_all([(row, self._refusal(reason)) for row, reason in self._refused.values()])
         ways = [(way, blob(key)) for key, way in sorted(self._ways.items())]
         self._connection.executemany(_SQL["better_way"], ways)
@@ -359,8 +381,10 @@ class Claiming:
 
     def _remember(self) -> None:
         """Write the new keys, in the order of their table."""
-        fresh = [(blob(key), row.id, way_of(row)) for key, row in sorted(self._fresh.items())]
-        for length, values in parts(fresh):
+        fresh = [(key, row[2], CLASSES * row[5] + row[1]) for key, row in self._links.items()]
+        fresh += [(key, row.id, way_of(row)) for key, row in self._fresh.items()]
+        fresh.sort()
+        for length, values in parts([(blob(key), number, way) for key, number, way in fresh]):
             self._connection.execute(listed(_SQL["remember"], length), values)
         refused = [(blob(key), row.id) for key, (row, _) in sorted(self._refused.items())]
         self._connection.executemany(_SQL["remember_refused"], refused)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import msgspec
 
 from crawlspace.frontier.bounds import NO_TOKEN
-from crawlspace.frontier.rows import Ending, Waiting, is_link, is_page, key_of, outcome, page_outcome
-from crawlspace.frontier.sql import blob, listed, parts, statements
+from crawlspace.frontier.rows import Ending, LinkRow, Waiting, is_page, key_of, outcome, page_outcome
+from crawlspace.frontier.sql import listed, parts, statements
 from crawlspace.states import UrlState
 from crawlspace.types import QueuedUrl
 
@@ -62,13 +62,10 @@ class Urls:
     def enqueue(self, row: Waiting) -> None:
         self._connection.execute(_SQL["enqueue"], row)
 
-    def enqueue_new(self, rows: list[Waiting]) -> None:
-        """Queue URLs that were just claimed, in the order of the queue."""
-        links = [(*row[:3], blob(row.tail), *row[4:7], row.parent, row.found_at) for row in rows if is_link(row)]
-        for length, values in parts(links):
+    def enqueue_links(self, rows: list[LinkRow]) -> None:
+        """Queue links that were just claimed, in the order of the queue."""
+        for length, values in parts(rows):
             self._connection.execute(listed(_SQL["enqueue_link"], length), values)
-        if len(links) < len(rows):
-            self._connection.executemany(_SQL["enqueue"], [tuple(row) for row in rows if not is_link(row)])
 
     def enqueue_all(self, rows: list[Waiting]) -> None:
         self._connection.executemany(_SQL["enqueue"], map(tuple, rows))
