@@ -22,6 +22,7 @@ enum Tag {
     BASE, HTML, LINK, META, NOFRAMES, SCRIPT, STYLE, TEMPLATE, TITLE,
 };
 
+/* By first letter. */
 static const struct { const char *name; unsigned char size, tag; } NAMES[] = {
     {"a", 1, ANCHOR}, {"area", 4, AREA}, {"base", 4, BASE}, {"basefont", 8, HEADING}, {"bgsound", 7, HEADING},
     {"frame", 5, FRAME}, {"frameset", 8, FRAMESET}, {"head", 4, HEADING}, {"html", 4, HTML}, {"iframe", 6, IFRAME},
@@ -30,6 +31,9 @@ static const struct { const char *name; unsigned char size, tag; } NAMES[] = {
     {"script", 6, SCRIPT}, {"select", 6, SELECT}, {"style", 5, STYLE}, {"svg", 3, SVG}, {"template", 8, TEMPLATE},
     {"textarea", 8, TEXTAREA}, {"title", 5, TITLE}, {"xmp", 3, XMP},
 };
+
+/* Where the names with each first letter begin; filled when the module is loaded. */
+static unsigned char FIRST_NAMES[26];
 
 static const char *const TAG_NAMES[] = {
     [IFRAME] = "iframe", [BASE] = "base", [LINK] = "link", [META] = "meta",
@@ -147,7 +151,7 @@ typedef struct {
     /* the text: white space folded */
     unsigned char *out, *put;
     Py_ssize_t room;
-    int wants_text, gap;
+    int wants_text;
     /* the links */
     PyObject *events, *places; /* places: text of a link -> its index among the events */
     Py_ssize_t links, max_links, declarations;
@@ -157,6 +161,12 @@ typedef struct {
 } Scan;
 
 static int is_foreign(const Scan *s) { return s->drawings || s->formulas; }
+
+/* A no-break space, and the bytes that are white space or may begin one. */
+static const unsigned char HARD[2] = {0xC2, 0xA0};
+static const unsigned char MARKED[256] = {
+    [' '] = 1, ['\t'] = 1, ['\n'] = 1, ['\v'] = 1, ['\f'] = 1, ['\r'] = 1, [0xC2] = 1,
+};
 
 /* Room for `size` more bytes and a blank. */
 static int reserve(Scan *s, Py_ssize_t size)
@@ -170,21 +180,24 @@ static int reserve(Scan *s, Py_ssize_t size)
     return 0;
 }
 
+/* A blank behind the text so far, unless it has one. Room for it is always left. */
+static void part(Scan *s)
+{
+    if (s->put != s->out && s->put[-1] != ' ') *s->put++ = ' ';
+}
+
 static void put_text(Scan *s, Text from, Text end)
 {
     if (!s->wants_text || reserve(s, end - from + 1)) return;
-    unsigned char *put = s->put;
-    int gap = s->gap;
     while (from < end) {
-        unsigned char c = *from;
-        if (is_space(c)) { gap = 1; from++; continue; }
-        if (c == 0xC2 && from + 1 < end && from[1] == 0xA0) { gap = 1; from += 2; continue; }
-        if (gap) { if (put != s->out) *put++ = ' '; gap = 0; }
-        do *put++ = *from++;
-        while (from < end && !is_space(*from) && *from != 0xC2);
+        unsigned char *put = s->put;
+        while (from < end && !MARKED[*from]) *put++ = *from++;
+        s->put = put;
+        if (from == end) return;
+        if (*from != HARD[0]) { part(s); from++; }
+        else if (from + 1 < end && from[1] == HARD[1]) { part(s); from += 2; }
+        else *s->put++ = *from++;
     }
-    s->put = put;
-    s->gap = gap;
 }
 
 static int is_white(Text from, Text end)
@@ -530,9 +543,8 @@ static enum Tag tag_of(Text name, Py_ssize_t size)
 {
     if (size > LONGEST_NAME) return OTHER;
     unsigned char first = lower(*name);
-    if (size == 1) return first == 'a' ? ANCHOR : OTHER;
-    for (size_t i = 1; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (NAMES[i].size == size && NAMES[i].name[0] == first && equals(name, size, NAMES[i].name)) return NAMES[i].tag;
+    for (size_t i = FIRST_NAMES[first - 'a']; i < sizeof NAMES / sizeof *NAMES && NAMES[i].name[0] == first; i++)
+        if (NAMES[i].size == size && equals(name, size, NAMES[i].name)) return NAMES[i].tag;
     return OTHER;
 }
 
@@ -632,7 +644,7 @@ static void run(Scan *s, Text at)
         int letter = begin + 1 < s->end && (is_letter(begin[1]) || begin[1] == '/' || begin[1] == '!' || begin[1] == '?');
         if (!letter || (begin[1] == '/' && begin + 2 == s->end)) { at++; continue; }
         if (begin > from) data(s, from, begin, 1, 1);
-        s->gap = 1;
+        if (s->wants_text) part(s);
         at = markup(s, begin);
         from = at;
     }
@@ -644,6 +656,7 @@ static PyObject *result(Scan *s)
 {
     PyObject *text = Py_None;
     if (s->wants_text) {
+        if (s->put != s->out && s->put[-1] == ' ') s->put--;
         text = PyBytes_FromStringAndSize((const char *)s->out, s->put - s->out);
         if (!text) return NULL;
     } else Py_INCREF(text);
@@ -691,6 +704,11 @@ PyMODINIT_FUNC PyInit__scan(void)
         entities = PyObject_GetAttrString(html, "html5");
         Py_DECREF(html);
         if (!entities) return NULL;
+    }
+    size_t at = 0;
+    for (int letter = 0; letter < 26; letter++) {
+        FIRST_NAMES[letter] = at;
+        while (at < sizeof NAMES / sizeof *NAMES && NAMES[at].name[0] == 'a' + letter) at++;
     }
     return PyModule_Create(&MODULE);
 }

@@ -234,12 +234,12 @@ class _Reading:
 
     def _take(self, value: str | None, relation: Relation, *, nofollow: bool = False) -> None:
         text = _address(value or "")
-        if not text or (relation.value, text) in self.found:
+        if not text or (relation, text) in self.found:
             return
         if len(self.found) >= self.limits.max_links:
             self.cut = True
             return
-        self.found[relation.value, text] = Link(text, relation, nofollow)
+        self.found[relation, text] = Link(text, relation, nofollow)
 
     def _of_base(self, attributes: Attributes, _: bool) -> None:
         if self.base is None:
