@@ -16,6 +16,7 @@ export URL DIR CONTACT
 # Where no input or output happens, every branch is tested.
 PURE := */crawlspace/urls/*,*/crawlspace/content/*,*/crawlspace/pages/*,*/crawlspace/policy/*
 VOCABULARY := */crawlspace/types/*,*/crawlspace/states.py,*/crawlspace/errors.py,*/crawlspace/exchange.py
+COMPILED := src/crawlspace/content/_words.c src/crawlspace/pages/_scan.c
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 LOCKED := pyproject.toml requirements/build.in
 
@@ -83,7 +84,7 @@ $(VENV)/venv.stamp:
 	@touch $@
 
 # The package itself is installed last and editable: it names no version of its own that a hash could hold.
-$(VENV)/base.stamp: requirements/base.txt pyproject.toml setup.py src/crawlspace/pages/_scan.c $(VENV)/venv.stamp
+$(VENV)/base.stamp: requirements/base.txt pyproject.toml setup.py $(COMPILED) $(VENV)/venv.stamp
 	@$(PIP) install --require-hashes -r $<
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -31,7 +31,7 @@ from crawlspace.content.minhash import Document, NearDuplicates
 from crawlspace.content.novelty import novelty
 from crawlspace.content.shingles import distinct, shingles
 from crawlspace.content.significant import significant_fields
-from crawlspace.content.simhash import BandedIndex, simhash
+from crawlspace.content.simhash import BandedIndex, text_simhash
 from crawlspace.content.text import follow_digest, text_digest
 from crawlspace.content.volatile import mask
 from crawlspace.frontier.near import Slot, added, search, slots
@@ -85,7 +85,7 @@ def _pages_table(pages: list[bytes]) -> None:
     said = [scan(page, _LINKS).text or b"" for page in pages]
     _row("masks, and the digest of the text", [lambda text=text: text_digest(mask(text)) for text in said])
     texts = [mask(text).decode() for text in said]
-    _row("SimHash of the text", [lambda text=text: simhash(shingles(text)) for text in texts])
+    _row("SimHash of the text", [lambda text=text: text_simhash(text.encode()) for text in texts])
     _row(
         "digest of the links, and of the text's digest",
         [

@@ -25,8 +25,7 @@ from bench import urls
 from bench.calibration import seconds
 from bench.content import pages_of_docs
 from bench.sites import REAL_SITES
-from crawlspace.content.shingles import shingles
-from crawlspace.content.simhash import simhash
+from crawlspace.content.simhash import text_simhash
 from crawlspace.content.text import text_digest
 from crawlspace.content.volatile import mask
 from crawlspace.exchange import Headers
@@ -78,8 +77,8 @@ def pages(rounds: int) -> Iterator[Figure]:
     without = _lowest([lambda body=body: scan(body, _LINKS, text=False) for body in bodies], rounds)
     digests = [lambda body=body: text_digest(mask(scan(body, _LINKS).text or b"")) for body in bodies]
     yield Figure("text digest", "ms a page of 42 KB", OURS, _lowest(digests, rounds) - without)
-    texts = [mask(scan(body, 0).text or b"").decode() for body in bodies]
-    hashes = [lambda text=text: simhash(shingles(text)) for text in texts]
+    texts = [mask(scan(body, 0).text or b"") for body in bodies]
+    hashes = [lambda text=text: text_simhash(text) for text in texts]
     yield Figure("SimHash", "ms a page of 42 KB", OURS, _lowest(hashes, rounds))
 
 

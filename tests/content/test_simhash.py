@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from crawlspace.content.shingles import shingles
 from crawlspace.content.significant import kin, significant_fields
-from crawlspace.content.simhash import BandedIndex, Near, SimHashSettings, bands, simhash
+from crawlspace.content.simhash import BandedIndex, Near, SimHashSettings, bands, simhash, text_simhash
 from crawlspace.content.text import plain_text
 
 VALUES = st.integers(0, 2**64 - 1)
@@ -34,6 +34,24 @@ def test_a_bit_is_set_where_it_is_set_in_more_than_half_of_the_shingles(values: 
     for place in range(64):
         votes = sum(value >> place & 1 for value in values)
         assert bool(found >> place & 1) == (votes > len(values) // 2)
+
+
+WORDS = st.sampled_from(
+    ["a", "the", "Foo_1", "é", "ß", "İ", "漢字", "\u3042", "\u2028", "\u0301", "-", "", "x" * 23, "x" * 24, "é" * 12]
+)
+
+
+@given(st.lists(st.tuples(WORDS, st.sampled_from([" ", "", ".", "\n", "\0"])), max_size=40))
+def test_the_fingerprint_of_a_text_is_that_of_its_shingles(words: list[tuple[str, str]]) -> None:
+    """Made by compiled code where there is some."""
+    text = "".join(word + between for word, between in words)
+    assert text_simhash(text.encode()) == simhash(shingles(text)) == simhash(shingles(text.encode()))
+
+
+def test_of_many_words_each_shingle_counts() -> None:
+    """More than a byte can count between two sums."""
+    for text in ("w " * 1000, "w " * 600 + "z y " * 500, "w " * 255 + "z " * 258):
+        assert text_simhash(text.encode()) == simhash(shingles(text))
 
 
 def test_a_text_keeps_its_fingerprint_for_ever() -> None:

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
-import subprocess
-import sys
-import sysconfig
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -353,19 +347,6 @@ def test_bytes_that_are_no_utf_8_are_replaced_and_nul_is_passed_over() -> None:
     assert (found.text, found.events, found.odd) == (b"ab", [("x", False)], True)
 
 
-def test_the_reference_is_taken_where_nothing_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "crawlspace.pages._scan", None)
-    assert scan.__file__ is not None
-    spec = importlib.util.spec_from_file_location("pure_scan", scan.__file__)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert not module.COMPILED
-    assert module.scan(b"<title>a</title>", 9).title == "a"
-    assert scan.COMPILED is (compiled is not None)
-
-
 def test_the_text_is_read_again_where_it_was_not_asked_for_at_first() -> None:
     for wants_text in (False, True):
         source = Source(b"<a href=x>b</a>", "utf-8", wants_text=wants_text)
@@ -374,48 +355,6 @@ def test_the_text_is_read_again_where_it_was_not_asked_for_at_first() -> None:
         assert source.text == b"b"
         assert source.tree is source.tree
     assert Source("é".encode("latin-1"), "windows-1252").text == "é".encode()
-
-
-# -- its memory -----------------------------------------------------------------------------------------------
-
-TRY = """
-import random
-import _scan
-pieces, count = {pieces!r}, {count}
-chance = random.Random(count)
-for _ in range(count):
-    body = "".join(chance.choice(pieces) for _ in range(chance.randint(1, 30))).encode()
-    noise = bytes(chance.randrange(256) for _ in range(chance.randint(0, 40)))
-    cut = body[: chance.randint(0, len(body))]
-    for each in (body, cut, noise, noise.join([cut, cut])):
-        _scan.scan(bytes(bytearray(each)), chance.choice([0, 1, 100]), chance.random() < 0.9)
-print("done")
-"""
-
-
-@needs_compiler
-@pytest.mark.parametrize("count", [1_000, pytest.param(300_000, marks=pytest.mark.long)])
-def test_no_byte_is_touched_that_is_not_its_own(tmp_path: Path, count: int) -> None:
-    """Under the compiler's watch over addresses and undefined behaviour."""
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("gcc is not installed")
-    asked = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    library = asked.stdout.strip()
-    if not Path(library).is_absolute():
-        pytest.skip("gcc has no address sanitizer here")
-    flags = ["-g", "-O1", "-shared", "-fPIC", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    source = Path(scanning.__file__).with_name("_scan.c")
-    include = sysconfig.get_paths()["include"]
-    made = tmp_path / "_scan.abi3.so"
-    subprocess.run([compiler, *flags, f"-I{include}", str(source), "-o", str(made)], check=True)
-    watched = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
-    program = TRY.format(pieces=PIECES, count=count)
-    environment = {**os.environ, **watched, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "done\n", done.stderr[-4000:]
 
 
 @needs_compiler

@@ -51,16 +51,18 @@ class _Numbers(dict[bytes, bytes]):
         return numbers
 
 
-_NUMBERS: Final = _Numbers()
+NUMBERS: Final = _Numbers()
+"""The numbers of the words in a run of bytes that `_FOLDED` leaves."""
 
 
-def shingles(text: str) -> memoryview:
+def shingles(text: str | bytes) -> memoryview:
     """The shingles of a text in order, repeats included: a view of native 64-bit numbers.
 
-    One or two words make one shingle; a text without words has none. Lone surrogates count as breaks.
+    One or two words make one shingle; a text without words has none. Lone surrogates count as breaks; bytes are
+    UTF-8.
     """
-    runs = text.encode("utf-8", "replace").translate(_FOLDED).split()
-    numbers = b"".join(map(_NUMBERS.__getitem__, runs))
+    plain = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    numbers = b"".join(map(NUMBERS.__getitem__, plain.translate(_FOLDED).split()))
     count = len(numbers) // _WORD_BYTES
     lanes = int.from_bytes(numbers, "little")
     # A word's second number lies one word and one lane above the first number of the word before: shifted down by

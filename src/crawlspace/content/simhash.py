@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Mapping
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct
+
+from crawlspace.content.shingles import NUMBERS, shingles
 
 BITS: Final = 64
 _ALL: Final = (1 << BITS) - 1
@@ -34,10 +37,15 @@ class SimHashSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = 3
 
 
-def simhash(shingles: memoryview) -> int:
+def text_simhash(text: bytes) -> int:
+    """The fingerprint of a text in UTF-8: by `_words.c` where it was compiled, which takes a quarter of the time."""
+    return _of_text(text, NUMBERS)
+
+
+def simhash(numbers: memoryview) -> int:
     """The fingerprint of a text's shingles. A text without words has 0."""
-    counts = _column_counts(shingles)
-    half = len(shingles) // 2
+    counts = _column_counts(numbers)
+    half = len(numbers) // 2
     more, equal = 0, _ALL
     for place in reversed(range(len(counts))):
         wanted = _ALL if half >> place & 1 else 0
@@ -46,13 +54,13 @@ def simhash(shingles: memoryview) -> int:
     return more
 
 
-def _column_counts(shingles: memoryview) -> list[int]:
+def _column_counts(numbers: memoryview) -> list[int]:
     """How many shingles have each bit set, as binary numbers written downwards: place i holds all the 2**i digits.
 
     All columns are added at once, in long integers: a full adder takes three rows to one of sums and one of carries.
     """
     counts: list[int] = []
-    rows = [(int.from_bytes(shingles.tobytes(), sys.byteorder), len(shingles))]
+    rows = [(int.from_bytes(numbers.tobytes(), sys.byteorder), len(numbers))]
     while rows:
         block, height, carries = 0, 0, []
         for other, its_height in rows:
@@ -133,3 +141,13 @@ class BandedIndex:
     def _number(self, value: int) -> int:
         first = bands(value, self._distance)[0]
         return self._numbers[first][self._values[first].index(value)]
+
+
+def _interpreted(text: bytes, _: Mapping[bytes, bytes]) -> int:
+    return simhash(shingles(text))
+
+
+try:
+    from crawlspace.content._words import simhash as _of_text
+except ImportError:
+    _of_text = _interpreted

@@ -13,9 +13,8 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from crawlspace.content.novelty import novelty
-from crawlspace.content.shingles import shingles
 from crawlspace.content.significant import FieldName, SignificantSettings, kin, significant_fields
-from crawlspace.content.simhash import SimHashSettings, simhash
+from crawlspace.content.simhash import SimHashSettings, text_simhash
 from crawlspace.content.templates import sign_of
 from crawlspace.content.text import LEAST_TEXT, follow_digest, main_text, plain_utf8, text_digest
 from crawlspace.content.volatile import mask
@@ -143,7 +142,7 @@ class Fingerprinting(Struct, frozen=True):
         if self.settings.near:
             words = text.decode()
             fields = significant_fields(words, self.settings.fields, {"title": read.title} if read.title else None)
-            near, relatives = simhash(shingles(words)), kin(language, fields)
+            near, relatives = text_simhash(text), kin(language, fields)
         return Fingerprints(
             text=digest,
             follow=follow_digest(digest, [link.canonical for link in links]),

@@ -14,8 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from crawlspace.content.shingles import shingles
-from crawlspace.content.simhash import simhash
+from crawlspace.content.simhash import text_simhash
 from crawlspace.engine.apart import FAILED, MEMORY, OUT_OF_MEMORY, SECONDS, Forking, limit, serve
 from crawlspace.engine.fingerprints import Content
 from crawlspace.exchange import FetchResult, Headers
@@ -83,7 +82,7 @@ def _read(tried: Tried) -> None:
         reader = SitemapReader(content_type(result.headers).charset)
         for piece in islice(pieces(tried.body), 1 << 20):
             reader.feed(piece)
-    simhash(shingles(Content.of(result, tried.settings).text()))
+    text_simhash(Content.of(result, tried.settings).utf8())
 
 
 def _try(given: bytes) -> int:

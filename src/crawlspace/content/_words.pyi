@@ -1,0 +1,3 @@
+from collections.abc import Mapping
+
+def simhash(text: bytes, numbers: Mapping[bytes, bytes], /) -> int: ...
