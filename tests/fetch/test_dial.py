@@ -93,6 +93,22 @@ def test_a_name_that_turns_to_a_private_address_is_not_followed(serving: Any, fe
     asyncio.run(test())
 
 
+def test_the_address_really_connected_to_is_judged_before_anything_is_sent(
+    run: Any, serving: Any, fetching: Any
+) -> None:
+    """0.0.0.0 leads to the loopback, though that is not what was allowed."""
+
+    async def test() -> None:
+        async with serving(OK) as server, fetching(NetworkSettings(allow=["0.0.0.0"])) as fetcher:
+            result = await fetcher.fetch(FetchRequest(server.url(host="0.0.0.0")))
+            assert (result.error, result.request_head) == (FetchError.ADDRESS_REFUSED, b"")
+            assert "127.0.0.1" in result.detail
+            await server.left()
+            assert server.requests == []
+
+    run(test())
+
+
 def test_of_several_addresses_only_those_that_pass_are_tried(serving: Any, fetching: Any) -> None:
     async def test() -> None:
         network = NetworkSettings(allow=["127.0.0.2"])

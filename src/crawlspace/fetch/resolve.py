@@ -159,14 +159,22 @@ class Resolver:
 
         `host` is as it stands in a URL: a name, an IPv4 address, or an IPv6 address in brackets.
         """
+        known = self.known(host, port)
+        return _reached(await self._asked(host), port) if known is None else known
+
+    def known(self, host: str, port: int) -> tuple[tuple[Endpoint, ...], str] | None:
+        """What `resolve` gives, or None where somebody has to be asked for that."""
         entry = self._table.find(host, port)
         if entry is not None:
             return (entry,), ""
         number = literal(host)
         if number is not None:
             return (Endpoint(number, port),), ""
-        answer = await self._answer(host)
-        return tuple(Endpoint(address, port) for address in answer.addresses), answer.problem
+        answer = self._answers.get(host)
+        if answer is None or answer.expires <= self._clock.monotonic():
+            return None
+        self._answers.move_to_end(host)
+        return _reached(answer, port)
 
     async def close(self) -> None:
         """End the lookups that are still running."""
@@ -177,11 +185,7 @@ class Resolver:
         if self._servers is not None:
             await self._servers.close()
 
-    async def _answer(self, name: str) -> Answer:
-        known = self._answers.get(name)
-        if known is not None and known.expires > self._clock.monotonic():
-            self._answers.move_to_end(name)
-            return known
+    async def _asked(self, name: str) -> Answer:
         task = self._running.get(name)
         if task is None:
             task = asyncio.create_task(self._ask(name))
@@ -214,10 +218,16 @@ class Resolver:
 
 def literal(host: str) -> IPAddress | None:
     """The address that a host of a URL is, or None for a name."""
+    if ":" not in host and not host[-1:].isdigit():
+        return None
     try:
         return ip_address(host[1:-1] if host.startswith("[") else host)
     except ValueError:
         return None
+
+
+def _reached(answer: Answer, port: int) -> tuple[tuple[Endpoint, ...], str]:
+    return tuple([Endpoint(address, port) for address in answer.addresses]), answer.problem
 
 
 def _distinct(found: Sequence[str]) -> tuple[IPAddress, ...]:
