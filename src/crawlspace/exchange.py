@@ -90,14 +90,12 @@ class HeadText(Headers):
     in CR LF and holds none of the two otherwise.
     """
 
-    __slots__ = ("_folded", "_known", "_text")
+    __slots__ = ("_known", "_text")
 
-    def __init__(self, text: bytes, folded: bytes) -> None:
-        """`folded` is the text in lower case."""
+    def __init__(self, text: bytes) -> None:
         self._text = text
-        self._folded = folded
-        self._known: dict[str, list[str]] = {}
-        """What was asked for."""
+        self._known: dict[str, list[str]] | None = None
+        """Values by name in lower case, once any was asked for."""
 
     @property
     def raw(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -105,28 +103,20 @@ class HeadText(Headers):
         return tuple((name, value.strip()) for name, _, value in lines)
 
     def get(self, name: str, default: str = "") -> str:
-        found = self._known.get(name)
-        if found is None:
-            found = self._find(name)
+        found = (self._known or self._read()).get(name)
         return found[0] if found else default
 
     def all(self, name: str) -> list[str]:
-        found = self._known.get(name)
-        if found is None:
-            found = self._find(name)
-        return found.copy()
+        found = (self._known or self._read()).get(name)
+        return found.copy() if found else []
 
-    def _find(self, name: str) -> list[str]:
-        text, folded = self._text, self._folded
-        start = f"\n{name}:".encode("latin-1")
-        found: list[str] = []
-        at = folded.find(start)
-        while at >= 0:
-            at += len(start)
-            found.append(text[at : text.find(b"\r", at)].strip().decode("latin-1"))
-            at = folded.find(start, at)
-        self._known[name] = found
-        return found
+    def _read(self) -> dict[str, list[str]]:
+        known: dict[str, list[str]] = {}
+        for line in self._text.split(b"\r\n")[1:-2]:
+            name, _, value = line.partition(b":")
+            known.setdefault(name.lower().decode("latin-1"), []).append(value.strip().decode("latin-1"))
+        self._known = known
+        return known
 
 
 class FetchRequest(Struct, frozen=True):

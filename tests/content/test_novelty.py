@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from crawlspace.content import novelty as novelty_module
 from crawlspace.content.novelty import novelty
 
 WORDS = "Meetings are held in the hall behind the mill, and everybody is welcome. "
@@ -56,3 +59,9 @@ def test_only_so_many_pieces_are_looked_for() -> None:
 
 def test_a_lone_surrogate_stops_nothing() -> None:
     assert novelty("\ud800", "http://a.test/%ED%A0%80") >= 0
+
+
+@given(st.text("aAb1é \0", max_size=60), st.lists(st.text("ab1é", min_size=1, max_size=3), max_size=5))
+def test_compiled_and_not_the_same_is_left_out(text: str, pieces: list[str]) -> None:
+    plain, left_out = text.encode(), [piece.encode() for piece in pieces]
+    assert novelty_module._without(plain, left_out) == novelty_module._replaced(plain, left_out)

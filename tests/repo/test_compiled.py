@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from crawlspace.content import simhash
+from crawlspace.content import novelty, simhash
 from crawlspace.pages import scan
 
 ROOT = Path(__file__).resolve().parents[2] / "src" / "crawlspace"
@@ -53,9 +53,11 @@ for _ in range(COUNT):
     text = bytes(chance.choice(b"ab_Z9 .\\xc3\\xa9\\x00") for _ in range(chance.randint(0, 60)))
     _words.simhash(bytes(bytearray(text)), Numbers())
     _words.simhash(b"a" * chance.randint(0, 60), Numbers())
-for wrong in ({}, {b"a": 1}, {b"a": b"short"}, 5):
+    pieces = [bytes(chance.choice(b"ab_9") for _ in range(chance.randint(0, 3))) for _ in range(4)]
+    _words.without(bytes(bytearray(text)), pieces)
+for wrong in ({}, {b"a": 1}, {b"a": b"short"}, 5, [1]):
     try:
-        _words.simhash(b"a", wrong)
+        (_words.without if isinstance(wrong, list) else _words.simhash)(b"a", wrong)
     except (KeyError, TypeError, ValueError):
         continue
 print("done")
@@ -100,7 +102,8 @@ def test_where_nothing_was_compiled_all_is_done_in_python(monkeypatch: pytest.Mo
     reader = loaded_without(monkeypatch, scan, "crawlspace.pages._scan")
     assert not reader.COMPILED
     assert reader.scan(b"<title>a</title>", 9).title == "a"
-    text = "one two three four \u00e9 " * 9
-    assert loaded_without(monkeypatch, simhash, "crawlspace.content._words").text_simhash(
-        text.encode()
-    ) == simhash.text_simhash(text.encode())
+    text = ("one two three four \u00e9 " * 9).encode()
+    for module, made in ((simhash, "text_simhash"), (novelty, "novelty")):
+        plain = loaded_without(monkeypatch, module, "crawlspace.content._words")
+        given = (text,) if module is simhash else (text, "http://a.test/one/3")
+        assert getattr(plain, made)(*given) == getattr(module, made)(*given)

@@ -1,4 +1,5 @@
-/* The SimHash of a text in one pass over its words: `simhash(shingles(text))`, compiled.
+/* What is made of the text of every page, compiled: its SimHash in one pass over its words, which is
+ * `simhash(shingles(text))`, and the text without some of its words, as `novelty` has it.
  *
  * The numbers of words come from `shingles.py`; those of plain words are remembered here in a table of fixed size, in
  * which a word that comes may drive out another, so that no text makes it grow or slow.
@@ -143,7 +144,48 @@ static PyObject *simhash(PyObject *module, PyObject *args)
     return PyLong_FromUnsignedLongLong(value);
 }
 
+/* Replace a piece by a NUL wherever it stands, in place; gives where the text ends then. */
+static unsigned char *without_piece(unsigned char *text, unsigned char *end, const unsigned char *piece, Py_ssize_t size)
+{
+    unsigned char *from = text, *put = text, *at = text;
+    while (end - at >= size && (at = memchr(at, *piece, end - at - size + 1))) {
+        if (memcmp(at, piece, size)) { at++; continue; }
+        memmove(put, from, at - from);
+        put += at - from;
+        *put++ = 0;
+        from = at += size;
+    }
+    memmove(put, from, end - from);
+    return put + (end - from);
+}
+
+static PyObject *without(PyObject *module, PyObject *args)
+{
+    const char *text;
+    Py_ssize_t size;
+    PyObject *pieces;
+    if (!PyArg_ParseTuple(args, "y#O", &text, &size, &pieces)) return NULL;
+    Py_ssize_t count = PyList_Size(pieces);
+    unsigned char *copy = count < 0 ? NULL : PyMem_Malloc(size + 1);
+    if (!copy) return count < 0 ? NULL : PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < size; i++) {
+        unsigned char c = text[i];
+        copy[i] = c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+    }
+    unsigned char *end = copy + size;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        char *piece;
+        Py_ssize_t length;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(pieces, i), &piece, &length)) { PyMem_Free(copy); return NULL; }
+        if (length) end = without_piece(copy, end, (const unsigned char *)piece, length);
+    }
+    PyObject *left = PyBytes_FromStringAndSize((const char *)copy, end - copy);
+    PyMem_Free(copy);
+    return left;
+}
+
 static PyMethodDef METHODS[] = {
+    {"without", without, METH_VARARGS, "without(text, pieces, /): see crawlspace.content.novelty"},
     {"simhash", simhash, METH_VARARGS, "simhash(text, numbers, /): see crawlspace.content.simhash.text_simhash"},
     {NULL, NULL, 0, NULL},
 };

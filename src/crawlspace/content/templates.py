@@ -94,18 +94,16 @@ _READY: Final = [
 ]
 _ANY_TITLE: Final = compiled(rf"^\W*{any_of(*(title for each in TEMPLATES for title in each.titles))}")
 _ANY_SENTENCE: Final = compiled(any_of(*(sentence for each in TEMPLATES for sentence in each.sentences)))
-_MOST_WORDS: Final = max(template.most_words for template in TEMPLATES)
 
 
-def sign_of(title: str, text: str) -> Sign | None:
-    """What a page's title and its text, made by `page_text`, say of it; None when they name no fault."""
-    count = len(text.split())
-    if count > _MOST_WORDS:
-        return None
-    subject, body = title.encode("utf-8", "replace"), text.encode("utf-8", "replace")
-    # Most pages name none, which two looks tell.
+def sign_of(title: str, text: str | bytes) -> Sign | None:
+    """What a page's title and its text, white space folded, say of it; None when they name no fault."""
+    subject = title.encode("utf-8", "replace")
+    body = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    # Most pages name none, which two looks tell; counting words takes longer.
     if not (_ANY_TITLE.search(subject) or _ANY_SENTENCE.search(body)):
         return None
+    count = body.count(b" ") + 1
     for template, of_title, of_text in _READY:
         if count <= template.most_words and (of_title.search(subject) or of_text.search(body)):
             return template.sign

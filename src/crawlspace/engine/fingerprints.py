@@ -152,7 +152,7 @@ class Fingerprinting(Struct, frozen=True):
             kin=relatives,
             language=language,
             shape=shape_of(address.canonical),
-            sign=sign_of(read.title, text.decode()) if length <= SIGN_LIMIT else None,
+            sign=sign_of(read.title, text) if length <= SIGN_LIMIT else None,
             partial=partial,
             main=_main(page, address, links),
         )

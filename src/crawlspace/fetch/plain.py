@@ -43,7 +43,7 @@ def plain_head(data: bytes) -> Framed | None:
     return Framed(
         text,
         int(found[1]),
-        HeadText(text, folded),
+        HeadText(text),
         True,
         b"close" not in wish or "close" not in _words(wish),
         None if length is None else int(length),
