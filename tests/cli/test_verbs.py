@@ -98,6 +98,16 @@ def test_a_finished_crawl_with_too_many_dead_letters_says_so(
     assert ran.out == ""
 
 
+def test_a_finished_crawl_that_brought_nothing_but_dead_letters_says_so(
+    crawlspace: Command, tmp_path: Path, config: Path, web: ToyWeb
+) -> None:
+    options = ("--dir", tmp_path / "c", "--config", config)
+    ran = crawlspace("crawl", f"{web.seeds[0]}no/such/page", *options, "-s", "budget.dead_letters=9")
+    assert (ran.code, f"Not one page came: see crawlspace dlq list {tmp_path / 'c'}" in ran.out) == (6, True)
+    assert "http_404" in crawlspace("dlq", "list", tmp_path / "c").out
+    assert crawlspace("crawl", web.seeds[0], *options, "-q").code == 0
+
+
 def test_inject_counts_new_known_and_refused(crawlspace: Command, tmp_path: Path, web: ToyWeb) -> None:
     ran = crawlspace("inject", tmp_path, "http://127.0.0.1/", "http://127.0.0.1/#x", "mailto:a@b", "--json")
     assert json.loads(ran.out) == {"new": 1, "known": 1, "refused": [{"input": "mailto:a@b", "reason": "scheme"}]}

@@ -34,7 +34,8 @@ from crawlspace.types import Counts, Unusable
 from crawlspace.urls import Identity, host_name, policy_from
 
 EXIT = {Ending.FINISHED: 0, Ending.INTERRUPTED: 3, Ending.BUDGET: 4, Ending.DISK_FULL: 5}
-TOO_MANY_DEAD = 6
+FAILED = 6
+"""Finished, with more dead letters than were allowed, or with nothing else."""
 TOLD_REFUSALS = 10
 ARCHIVE = ("discovery.requisites=true", "discovery.css=true")
 """What an archive needs so that its pages can be shown again."""
@@ -133,10 +134,15 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
                 click.echo(f"Rules of which URLs are one: {proposed} proposed, see {learned}")
             if next_visit is not None:
                 click.echo(f"The first page is due for another visit at {moment(next_visit)}")
-    limit = plan.settings.budget.dead_letters
-    if ending is Ending.FINISHED and limit is not None and counts.states[UrlState.DEAD] > limit:
-        return TOO_MANY_DEAD
+    if ending is Ending.FINISHED and _failed(counts, plan.settings.budget.dead_letters):
+        return FAILED
     return EXIT[ending]
+
+
+def _failed(counts: Counts, limit: int | None) -> bool:
+    """Whether too much of a finished crawl is dead: more than the limit, or something and no page came."""
+    dead, pages = counts.states[UrlState.DEAD], counts.states[UrlState.DONE] + counts.states[UrlState.STORED]
+    return dead > 0 and (pages == 0 or (limit is not None and dead > limit))
 
 
 def _read(file: str | None) -> Iterator[Request]:
@@ -194,6 +200,8 @@ class _Signals:
 def _close(place: CrawlDirectory, ending: Ending, counts: Counts) -> None:
     states = counts.states
     click.echo(ENDINGS[ending])
+    if ending is Ending.FINISHED and _failed(counts, None):
+        click.echo(f"Not one page came: see crawlspace dlq list {place.path}")
     click.echo(
         f"{counts.known} URLs known: {states[UrlState.DONE]} done, {states[UrlState.REDIRECTED]} redirected, "
         f"{states[UrlState.SKIPPED]} skipped, {states[UrlState.DEAD]} dead, {states[UrlState.QUEUED]} queued"
