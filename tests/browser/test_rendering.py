@@ -220,3 +220,18 @@ def test_where_no_browser_is_that_is_said_with_what_to_do(monkeypatch: pytest.Mo
     with pytest.raises(ConfigError, match="playwright") as told:
         chromium.program(load(None, {}).browser)
     assert told.value.hint == "pip install 'crawlspace[browser]'"
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ("BrowserType.launch: Target page has been closed\nBrowser logs:\n<launched> pid=7\n", "without a word"),
+        ("BrowserType.launch: closed\n<launched> pid=7\n[pid=7][err] no libnss3.so\nCall log:", "no libnss3.so"),
+        ("BrowserType.launch: Timeout 60000ms exceeded.\nCall log:\n", "was not ready after 60 s"),
+    ],
+)
+def test_a_program_that_is_no_browser_is_named_with_what_is_known_of_it(told: str, why: str) -> None:
+    said = chromium.not_started("/bin/false", told)
+    assert "/bin/false" in said
+    assert why in said
+    assert "browser.executable" in said

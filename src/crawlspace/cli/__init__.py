@@ -6,9 +6,11 @@ budget or limit, 5 disk full and resumable, 6 finished with more dead letters th
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import importlib
 import os
+import signal
 import sys
 from typing import Any
 
@@ -96,6 +98,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    # Once all is told Python has its own things to put away: a Ctrl-C that comes then must not change the exit code.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Exit as leave:

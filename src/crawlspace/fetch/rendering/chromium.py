@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -53,6 +54,8 @@ _PROFILE: Final = "playwright_chromiumdev_profile-"
 """How the library calls the directories that it makes for browsers."""
 _MIB: Final = 1 << 20
 _PARENT: Final = 1
+_SAID: Final = re.compile(r"^\[pid=\d+\]\[err\] (.+)$", re.MULTILINE)
+"""What a browser wrote, as the library hands it on."""
 _CRASHED: Final = "crashed"
 _GONE: Final = ("has been closed", _CRASHED, "Connection closed")
 
@@ -64,6 +67,18 @@ class Gone(Exception):
 def says_gone(error: Exception) -> bool:
     """Whether the library says that a page, which nobody closes but us, or its process is no more."""
     return any(words in str(error) for words in _GONE)
+
+
+def not_started(path: str, told: str) -> str:
+    """Why a program does not start as a browser, by what the library tells of that."""
+    said = _SAID.findall(told)
+    if "Timeout" in told.partition("\n")[0]:
+        why = f"it was not ready after {START_SECONDS:g} s"
+    elif said:
+        why = f"it ended with the words {said[-1].strip()[:200]!r}"
+    else:
+        why = "it ended at once and without a word"
+    return f"{path} does not start as a browser: {why}; browser.executable can name another Chromium"
 
 
 class Opened(NamedTuple):
@@ -148,7 +163,7 @@ class Chromium:
             await playwright.stop()
             shutil.rmtree(home, ignore_errors=True)
             if isinstance(error, Error):
-                raise Gone(f"the browser does not start: {error.message.strip().splitlines()[0][:300]}") from error
+                raise Gone(not_started(path, error.message)) from error
             raise
         started = cls(playwright, browser, home, settings)
         started._pid, started._profile = _process_with(mark)
