@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.frontier import BATCH, REPEATS, SETTINGS, address
+from bench.room import room
 from crawlspace.clock import SystemClock
 from crawlspace.frontier.sqlite import SqliteFrontier
 from crawlspace.types import Claim, Evidence, Finished, Lease, Released, Wish
@@ -48,6 +49,9 @@ class Figures:
     known: int
     finished: int
     bytes_per_known_url: float
+    bytes_per_queued_url: float | None
+    bytes_per_finished_url_beyond_its_outcome: float | None
+    """Both as `bench.room` has them; None where SQLite cannot tell."""
     open_seconds: float
     offers_per_second: float
     offers_per_cpu_second: float
@@ -138,6 +142,7 @@ async def work(store: Any, batches: list[list[Claim]]) -> int:
 
 
 async def measure(path: Path, size: int, known: int, options: argparse.Namespace) -> Figures:
+    places = room(path)
     store, opening = await begin(path)
     batches = list(offers(known, options.hosts, options.offers))
     gc.collect()
@@ -152,6 +157,8 @@ async def measure(path: Path, size: int, known: int, options: argparse.Namespace
         known=known,
         finished=int(known * options.finished),
         bytes_per_known_url=size / known,
+        bytes_per_queued_url=places.queued,
+        bytes_per_finished_url_beyond_its_outcome=places.finished,
         open_seconds=opening,
         offers_per_second=offered / wall,
         offers_per_cpu_second=offered / cpu,
@@ -188,8 +195,8 @@ def main() -> None:
             shutil.copy(filled, copy)
             figures = asdict(asyncio.run(measure(copy, filled.stat().st_size, known, options)))
             print(json.dumps(figures), flush=True)
-            for name, value in figures.items():
-                print(f"{name.replace('_', ' '):48}{value:>14,.3f}")
+            for name in (name for name, value in figures.items() if value is not None):
+                print(f"{name.replace('_', ' '):48}{figures[name]:>14,.3f}")
 
 
 if __name__ == "__main__":

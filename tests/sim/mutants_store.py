@@ -155,7 +155,7 @@ def duplicate_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     def _one(self: Any, claim: Claim, number: int | None) -> Any:
         if number is None and (claim.address.key in self._links or claim.address.key in self._fresh):
             key = claim.address.key[:-1] + bytes([claim.address.key[-1] ^ 1])
-            claim = claim._replace(address=claim.address._replace(key=key))
+            claim = replace(claim, address=replace(claim.address, key=key))
         return one(self, claim, number)
 
     monkeypatch.setattr(Claiming, "_one", _one)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from crawlspace.engine.recent import REFUSED, Recent
 from crawlspace.errors import UsageError
@@ -226,7 +227,7 @@ class Intake:
                 continue
             claim = self.found(address, self._way(source, Relation.USER))
             if claim is not None:
-                claims.append(claim._replace(label=request.label, meta=request.meta_text(), request=spec))
+                claims.append(replace(claim, label=request.label, meta=request.meta_text(), request=spec))
         return claims
 
     def sitemap_files(self, texts: Iterable[str], base: str) -> list[Claim]:

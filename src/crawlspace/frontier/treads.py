@@ -46,9 +46,9 @@ def _trod(claim: Claim, shapes: Mapping[str, int] | None, settings: FrontierSett
     run = shapes.get(shape_of(claim.address.canonical)) if shapes and _is_led(claim) else None
     match Tread.FREELY if run is None else tread(run, settings.traps):
         case Tread.NOT:
-            return claim._replace(refusal=Reason.TRAP)
+            return replace(claim, refusal=Reason.TRAP)
         case Tread.SLOWLY:
-            return claim._replace(front_class=CLASSES - 1)
+            return replace(claim, front_class=CLASSES - 1)
         case _:
             return claim
 

@@ -10,6 +10,7 @@ from enum import StrEnum, unique
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from crawlspace.policy.scope import Scope
 from crawlspace.types import Address, Reason, Relation, Unusable, host_id
@@ -78,7 +79,7 @@ class Browsed(Struct, frozen=True):
 def address_of(known: Known, identity: Identity) -> Address | None:
     """The address again; None when it is none under the limits of now."""
     address = identity.identify(known.url)
-    return None if isinstance(address, Unusable) else address._replace(key=known.key)
+    return None if isinstance(address, Unusable) else replace(address, key=known.key)
 
 
 def refusal_now(known: Known, scope: Scope, identity: Identity) -> Reason | None:

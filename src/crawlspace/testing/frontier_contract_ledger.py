@@ -125,7 +125,7 @@ class LedgerSuite(FrontierSuite):
         async def story(store: Store) -> None:
             edges = [bytes(6), b"\xff" * 6, b"\x80" + bytes(5), b"\x7f" + b"\xff" * 5]
             claims = [
-                Claim(address("x", f"h{number}.test")._replace(key=edge + bytes(10)))
+                Claim(replace(address("x", f"h{number}.test"), key=edge + bytes(10)))
                 for number, edge in enumerate(edges)
             ]
             await store.claim(claims, T0)

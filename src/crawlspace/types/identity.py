@@ -15,7 +15,7 @@ def host_id(fingerprint: bytes) -> int:
     return int.from_bytes(fingerprint[:HOST_BYTES], "big")
 
 
-class Address(NamedTuple):
+class Address(Struct, frozen=True):
     """One URL and who it is: what is requested, what is compared, and under which key."""
 
     fetch_url: str

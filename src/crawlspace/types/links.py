@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum, unique
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from crawlspace.types.identity import Address, RequestSpec
 
 
@@ -78,7 +80,7 @@ PATH_DEPENDENT = frozenset(
 """Refusals that say something of the way to a URL, not of the URL: a better way undoes them."""
 
 
-class Claim(NamedTuple):
+class Claim(Struct, frozen=True):
     """A link that was read, resolved and judged, on its way in. `lifts` is a refusal that no longer holds."""
 
     address: Address

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 
+from msgspec.structs import replace
+
 from crawlspace.types import FINGERPRINT_BYTES, HOST_BYTES, Address, RequestSpec, Unusable
 from crawlspace.urls.explain import Explanation, explain
 from crawlspace.urls.parser import query_codec, resolve, with_query_in
@@ -57,7 +59,7 @@ class Identity:
             return Unusable(text, address.reason)
         if request is None or (request.method.upper() == "GET" and not request.body):
             return address
-        return address._replace(key=self._special_key(address, request))
+        return replace(address, key=self._special_key(address, request))
 
     def identify_many(self, texts: Sequence[str], base: str, *, encoding: str = "utf-8") -> list[Address | Unusable]:
         """Who the links of a page are, in order. `base` is the page's base URL, `encoding` the page's own."""

@@ -231,7 +231,7 @@ class Adopting:
             scope = self._crawl.intake.scope
             refusals = [scope.judge(address, depth=0, hops=0, relation=Relation.USER) for address in addresses]
             claims = [
-                self._claim(address, None)._replace(refusal=refusal)
+                replace(self._claim(address, None), refusal=refusal)
                 for address, refusal in zip(addresses, refusals, strict=True)
             ]
             for claim, answer in zip(claims, await self._crawl.frontier.claim(claims), strict=True):
