@@ -38,6 +38,7 @@ from proxy import Break, Judge, Proxy
 Places = Callable[..., Place]
 ROUND = {"done": 3, "queued": 3}
 """What each round of the story leaves behind."""
+COMMIT = "COMMIT"
 NEVER = T0 + 10**12
 EVERY = 67
 SOME = 4
@@ -109,7 +110,7 @@ def at(place: int, what: Break, *, commits: bool = False) -> Judge:
     left = [place]
 
     def judge(sql: str) -> Break | None:
-        left[0] -= not commits or sql == "COMMIT"
+        left[0] -= not commits or sql == COMMIT
         if left[0] == 0:
             left[0] = -1
             return what
@@ -142,7 +143,8 @@ def test_a_line_that_is_cut_before_each_statement(asked: list[str], place: Place
 
 def test_a_commit_whose_answer_is_lost_is_not_done_twice(asked: list[str], place: Place, proxy: Proxy) -> None:
     """The call is made again, and its answer is what the first would have been, or says that it was done before."""
-    commits = asked.count("COMMIT")
+    commits = asked.count(COMMIT)
+    assert commits >= 6
     played(place, proxy, [at(number, Break.LOSE, commits=True) for number in range(1, commits + 1)])
     assert proxy.broken == commits
 

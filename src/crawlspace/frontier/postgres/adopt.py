@@ -29,7 +29,7 @@ async def adopt(transaction: Transaction, settlements: Sequence[Adopted], claims
     claiming = Claiming(transaction, claims)
     await claiming.look()
     hids = claiming.hosts | {settlement.hid for settlement in settlements}
-    held = await hold(transaction, hids, claiming.names)
+    held = await hold(transaction, hids, claiming.names, claiming.ask)
     claimed = await claiming.run(held)
     adopting = _Adopting(transaction, settlements, held)
     answers = await adopting.adopt()

@@ -62,19 +62,19 @@ class Book:
         hids = sorted(self._hosts)
         deltas = [self._hosts.pop(hid) for hid in hids]
         return {
-            "shards": numbers(map(shards.of, hids)),
+            "shards": numbers(shards.each(hids)),
             "hids": numbers(hids),
-            "seed": numbers(bool(delta.seed) for delta in deltas),
-            "met": numbers(bool(delta.met) for delta in deltas),
-            "classes": numbers(delta.best_class for delta in deltas),
-            "queued": numbers(delta.queued for delta in deltas),
-            "leased": numbers(delta.leased for delta in deltas),
-            "delayed": numbers(delta.delayed for delta in deltas),
-            "fetched": numbers(delta.fetched for delta in deltas),
-            "done": numbers(delta.done for delta in deltas),
-            "dead": numbers(delta.dead for delta in deltas),
-            "discovered": numbers(delta.discovered for delta in deltas),
-            "duplicates": numbers(delta.duplicates for delta in deltas),
+            "classes": numbers([delta.best_class for delta in deltas]),
+            "seed": _moved([delta.seed for delta in deltas]),
+            "met": _moved([delta.met for delta in deltas]),
+            "queued": _moved([delta.queued for delta in deltas]),
+            "leased": _moved([delta.leased for delta in deltas]),
+            "delayed": _moved([delta.delayed for delta in deltas]),
+            "fetched": _moved([delta.fetched for delta in deltas]),
+            "done": _moved([delta.done for delta in deltas]),
+            "dead": _moved([delta.dead for delta in deltas]),
+            "discovered": _moved([delta.discovered for delta in deltas]),
+            "duplicates": _moved([delta.duplicates for delta in deltas]),
         }
 
     def take_totals(self) -> dict[str, int] | None:
@@ -83,3 +83,8 @@ class Book:
             return None
         moved, self._totals = self._totals, dict.fromkeys(TOTALS, 0)
         return {"slot": self._slot, **moved}
+
+
+def _moved(values: list[int]) -> str:
+    """A column of the statement `host_delta`, which reads no list at all as zeros."""
+    return numbers(values) if any(values) else "{}"

@@ -30,9 +30,33 @@ SELECT k.n, s.id
 FROM unnest(%(shard)s::smallint[], %(fp)s::uuid[]) WITH ORDINALITY AS k (shard, fp, n)
 CROSS JOIN LATERAL (SELECT s.id FROM seen s WHERE s.shard = k.shard AND s.fp = k.fp LIMIT 1) AS s;
 
--- name: remember
--- Keys that are claimed now, for ever.
-INSERT INTO seen (shard, fp, id) SELECT * FROM unnest(%(shard)s::smallint[], %(fp)s::uuid[], %(id)s::bigint[]);
+-- name: arrive
+-- Keys that are claimed now, for ever, and get the next numbers in their order: those that are refused with their
+-- outcomes, the others in the queues of their hosts. What is empty in all rows comes as no list at all.
+WITH k AS MATERIALIZED (
+  SELECT nextval('url_number') AS id, substring(uuid_send(u.fp) FROM 7) AS tail, u.*
+  FROM unnest(
+    %(shard)s::smallint[], %(fp)s::uuid[], %(hid)s::bigint[], %(class)s::smallint[], %(url)s::text[], %(depth)s::integer[],
+    %(hops)s::integer[], %(parent)s::bigint[], %(relation)s::text[], %(label)s::text[], %(meta)s::text[],
+    %(request)s::bytea[], %(reason)s::text[]
+  ) AS u (shard, fp, hid, class, url, depth, hops, parent, relation, label, meta, request, reason)
+), known AS (
+  INSERT INTO seen (shard, fp, id) SELECT shard, fp, id FROM k
+), refused AS (
+  INSERT INTO outcome (
+    shard, id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request,
+    generation, state, at, reason
+  )
+  SELECT
+    shard, id, hid, class, tail, url, depth, hops, 0, parent, relation, %(now)s, label, meta, request, 0, 5, %(now)s, reason
+  FROM k WHERE reason IS NOT NULL
+)
+INSERT INTO queue (
+  shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request,
+  generation
+)
+SELECT shard, hid, class, id, tail, url, depth, hops, 0, parent, relation, %(now)s, 0, label, meta, request, 0
+FROM k WHERE reason IS NULL;
 
 -- name: refusals
 -- How many refusals the hosts have by reason: kept, and only counted.

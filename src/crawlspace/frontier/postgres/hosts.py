@@ -6,7 +6,7 @@ circle.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import NamedTuple
 
 from crawlspace.frontier.postgres.columns import numbers, texts
@@ -35,20 +35,29 @@ class HeldHost(NamedTuple):
 
 
 async def hold(
-    transaction: Transaction, hids: Collection[int], names: Mapping[int, str] | None = None
+    transaction: Transaction,
+    hids: Collection[int],
+    names: Mapping[int, str] | None = None,
+    then: Callable[[], Awaitable[None]] | None = None,
 ) -> dict[int, HeldHost]:
-    """Hold these hosts, by number; those in `names` are made when they are not there."""
-    shard = transaction.shards.of
+    """Hold these hosts, by number; those in `names` are made when they are not there.
+
+    `then` asks what is to be known once they are held: the questions go behind the order, and wait for no answer,
+    since others wait meanwhile.
+    """
+    shards = transaction.shards
     if names:
         new = sorted(names)
         await transaction.run(
-            _SQL["meet"], shard=numbers(map(shard, new)), hid=numbers(new), name=texts(names[hid] for hid in new)
+            _SQL["meet"], shard=numbers(shards.each(new)), hid=numbers(new), name=texts(names[hid] for hid in new)
         )
     if not hids:
         return {}
     ordered = sorted(hids)
-    rows = await transaction.rows(_SQL["hold"], shard=numbers(map(shard, ordered)), hid=numbers(ordered))
-    return {row[0]: HeldHost._make(row) for row in rows}
+    held = await transaction.ask(_SQL["hold"], shard=numbers(shards.each(ordered)), hid=numbers(ordered))
+    if then is not None:
+        await then()
+    return {row[0]: HeldHost._make(row) for row in await held.fetchall()}
 
 
 async def given(transaction: Transaction, leases: Mapping[int, int]) -> dict[int, dict[int, int]]:
@@ -69,4 +78,4 @@ async def drop_leases(transaction: Transaction, leases: Mapping[int, int]) -> No
 
 
 def _columns(transaction: Transaction, leases: Mapping[int, int]) -> dict[str, str]:
-    return {"shard": numbers(map(transaction.shards.of, leases.values())), "token": numbers(leases)}
+    return {"shard": numbers(transaction.shards.each(leases.values())), "token": numbers(leases)}

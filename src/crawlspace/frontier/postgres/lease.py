@@ -227,7 +227,7 @@ def _pace(transaction: Transaction, host: _Due) -> Pace:
 
 
 def _columns(transaction: Transaction, hids: Sequence[int]) -> dict[str, str]:
-    return {"shard": numbers(map(transaction.shards.of, hids)), "hid": numbers(hids)}
+    return {"shard": numbers(transaction.shards.each(hids)), "hid": numbers(hids)}
 
 
 async def renew(transaction: Transaction, tokens: Sequence[int], ttl_ms: int) -> list[bool]:

@@ -7,6 +7,7 @@ a password file: it is never shown, stored or logged here.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit
 
 from msgspec import Struct
@@ -32,6 +33,16 @@ class Shards(Struct, frozen=True):
     def of(self, hid: int) -> int:
         """The shard of a host."""
         return hid >> (8 * HOST_BYTES + 1 - self.number.bit_length())
+
+    def each(self, hids: Iterable[int]) -> list[int]:
+        """The shards of many hosts."""
+        shift = 8 * HOST_BYTES + 1 - self.number.bit_length()
+        return [hid >> shift for hid in hids]
+
+    def of_keys(self, keys: Iterable[bytes]) -> list[int]:
+        """The shards of many keys: of the first bits of each, as of their hosts."""
+        shift = 17 - self.number.bit_length()
+        return [(key[0] << 8 | key[1]) >> shift for key in keys]
 
     def of_key(self, key: bytes) -> int:
         """The shard of a key, or of the digest of some content."""

@@ -28,7 +28,7 @@ async def finish_stored(
     claiming = Claiming(transaction, claims)
     await claiming.look()
     hids = claiming.hosts | {settlement.hid for settlement in settlements}
-    held = await hold(transaction, hids, claiming.names)
+    held = await hold(transaction, hids, claiming.names, claiming.ask)
     claimed = await claiming.run(held)
     reprocessing = _Reprocessing(transaction, settlements, held)
     finished = await reprocessing.finish()

@@ -122,8 +122,7 @@ class Sessions:
         async def in_time(connection: Connection) -> T:
             alarm = asyncio.get_running_loop().call_later(CALL_SECONDS, _hang_up, connection)
             try:
-                async with connection.transaction():
-                    return await work(connection)
+                return await _whole(connection, _SQL["begin"], work)
             finally:
                 alarm.cancel()
 
@@ -133,9 +132,7 @@ class Sessions:
         """Run `work` on one consistent view of the store."""
 
         async def at_one_moment(connection: Connection) -> T:
-            async with connection.transaction():
-                await connection.execute(_SQL["one_moment"])
-                return await work(connection)
+            return await _whole(connection, _SQL["one_moment"], work)
 
         return await self._again(at_one_moment)
 
@@ -177,11 +174,11 @@ class Sessions:
     async def _end_silent(self) -> None:
         """End the sessions of workers that were stopped; what goes wrong meanwhile, the next try meets itself."""
         with suppress(psycopg.Error, PoolTimeout):
-            await self._once(end_silent)
+            async with self._pool.connection() as connection:
+                await end_silent(connection)
 
     async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        # In a pipeline there is one way there and back for each answer that is waited for, not for each statement.
-        async with self._pool.connection() as connection, connection.pipeline():
+        async with self._pool.connection() as connection:
             return await work(connection)
 
     async def _configure(self, connection: Connection) -> None:
@@ -222,6 +219,20 @@ class Sessions:
                 return Bug(f"the store refused a change that breaks its own rules: {_line(error)}")
             case _:
                 return StoreError(f"{shown}: {_line(error)}", hint="is the server up?")
+
+
+async def _whole(connection: Connection, begin: bytes, work: Callable[[Connection], Awaitable[T]]) -> T:
+    """One transaction. The pool undoes what was not ended.
+
+    In a pipeline there is one way there and back for each answer that is waited for, not for each statement: the
+    begin goes with the first question and the end with the last change, for which others may wait.
+    """
+    async with connection.pipeline() as pipeline:
+        await connection.execute(begin)
+        result = await work(connection)
+        await connection.execute(_SQL["commit"])
+        await pipeline.sync()
+        return result
 
 
 async def end_silent(connection: Connection) -> None:

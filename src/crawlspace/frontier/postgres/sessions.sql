@@ -18,9 +18,17 @@ SELECT
   set_config('tcp_keepalives_interval', %(keep_alive)s, false),
   set_config('tcp_keepalives_count', '3', false);
 
+-- name: begin
+-- What follows is one change of the store, whole or not at all.
+BEGIN;
+
 -- name: one_moment
 -- All that follows sees the store as it is now, and changes nothing.
-SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+
+-- name: commit
+-- That was all.
+COMMIT;
 
 -- name: clock
 -- The store's own time in milliseconds.

@@ -79,7 +79,7 @@ async def settle(
     claiming = Claiming(transaction, claims)
     await claiming.look()
     hids = claiming.hosts | {settlement.hid for settlement in settlements}
-    held = await hold(transaction, hids, claiming.names)
+    held = await hold(transaction, hids, claiming.names, claiming.ask)
     claimed = await claiming.run(held)
     settling = _Settling(transaction, settlements, held)
     answers = await settling.run()
@@ -202,10 +202,18 @@ class _Settling:
         if not first:
             return {}
         digests = sorted(first)
-        columns = {"shard": numbers(map(self._transaction.shards.of_key, digests)), "digest": keys(digests)}
-        await self._transaction.run(_SQL["first_with"], id=numbers(first[digest] for digest in digests), **columns)
-        rows = await self._transaction.rows(_SQL["who_had"], **columns)
-        return {digests[place - 1]: number for place, number in rows}
+        ours = await self._transaction.rows(
+            _SQL["first_with"], id=numbers([first[digest] for digest in digests]), **self._of_digests(digests)
+        )
+        numbered = {number for (number,) in ours}
+        others = [digest for digest in digests if first[digest] not in numbered]
+        if others:
+            for place, number in await self._transaction.rows(_SQL["who_had"], **self._of_digests(others)):
+                first[others[place - 1]] = number
+        return first
+
+    def _of_digests(self, digests: Sequence[bytes]) -> dict[str, str]:
+        return {"shard": numbers(self._transaction.shards.of_keys(digests)), "digest": keys(digests)}
 
     async def _reach(self, spent: Sequence[_OfUrl]) -> dict[str, int]:
         """Numbers of the archive files, whose settled parts now reach beyond these captures."""
@@ -407,7 +415,7 @@ class _Settling:
         await drop_leases(self._transaction, {settlement.token: settlement.hid for settlement in released})
         await self._transaction.run(
             _SQL["release"],
-            shard=numbers(self._transaction.shards.of(settlement.hid) for settlement in released),
+            shard=numbers(self._transaction.shards.each(settlement.hid for settlement in released)),
             hid=numbers(settlement.hid for settlement in released),
             token=numbers(settlement.token for settlement in released),
             next_at=numbers(clock.next_at for clock in clocks),

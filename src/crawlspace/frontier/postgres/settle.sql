@@ -1,7 +1,7 @@
 -- name: first_with
--- These bytes belong to these URLs from now on, unless others had them first.
+-- These bytes belong to these URLs from now on, unless others had them first: those to whom they do.
 INSERT INTO content (shard, digest, id) SELECT * FROM unnest(%(shard)s::smallint[], %(digest)s::uuid[], %(id)s::bigint[])
-ON CONFLICT DO NOTHING;
+ON CONFLICT DO NOTHING RETURNING id;
 
 -- name: who_had
 -- The URLs that had these bytes first, in the order of the list.

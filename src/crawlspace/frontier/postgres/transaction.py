@@ -19,6 +19,10 @@ from crawlspace.frontier.settings import FrontierSettings
 _SQL = queries("book.sql")
 
 
+Asked = psycopg.AsyncCursor[Row]
+"""A question that was sent; its rows are fetched later."""
+
+
 class Transaction(Struct, frozen=True):
     """What each step of a write needs."""
 
@@ -33,7 +37,7 @@ class Transaction(Struct, frozen=True):
         """The rows of a statement."""
         return await (await self.ask(query, **parameters)).fetchall()
 
-    async def ask(self, query: bytes, **parameters: Any) -> psycopg.AsyncCursor[Row]:
+    async def ask(self, query: bytes, **parameters: Any) -> Asked:
         """Send a statement whose rows are fetched later, so that others can go with it."""
         return await self.connection.cursor(binary=True).execute(query, parameters)
 

@@ -44,6 +44,12 @@ _TEXTS = frozenset(
 )
 
 
+_COUNTS = frozenset({"attempts", "suspect", "generation"})
+"""What the statements read as 0 where there is nothing."""
+NOTHING = "{}"
+"""A column that is empty in all rows: lists that are shorter than others are filled up with NULL."""
+
+
 class Named(NamedTuple):
     """A URL by its host and its number."""
 
@@ -84,7 +90,7 @@ class Urls:
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
-        self._shard = transaction.shards.of
+        self._shards = transaction.shards
 
     async def waiting(self, urls: Collection[Named]) -> dict[int, Place]:
         """Those of the URLs that wait, by number."""
@@ -123,7 +129,7 @@ class Urls:
         hids, classes, ids, tokens = zip(*sorted(wanted), strict=True)
         rows = await self._transaction.rows(
             _SQL["take"],
-            shard=numbers(map(self._shard, hids)),
+            shard=numbers(self._shards.each(hids)),
             hid=numbers(hids),
             token=numbers(tokens),
             id=numbers(ids),
@@ -154,10 +160,6 @@ class Urls:
         rows = await self._transaction.rows(_SQL["reopen"], state=int(state), **self._named(urls))
         return {row[2]: Waiting._make(row) for row in rows}
 
-    async def numbers(self, n: int) -> list[int]:
-        """The next numbers of URLs."""
-        return [number for (number,) in await self._transaction.rows(_SQL["numbers"], n=n)]
-
     async def tokens(self, n: int) -> list[int]:
         """The next tokens of leases, each above all that were given to the same host."""
         return [token for (token,) in await self._transaction.rows(_SQL["tokens"], n=n)]
@@ -166,13 +168,13 @@ class Urls:
 
     def _named(self, urls: Collection[Named]) -> dict[str, Any]:
         hids, ids = zip(*sorted(urls), strict=True)
-        return {"shard": numbers(map(self._shard, hids)), "hid": numbers(hids), "id": numbers(ids)}
+        return {"shard": numbers(self._shards.each(hids)), "hid": numbers(hids), "id": numbers(ids)}
 
     def _columns(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
         columns = dict(zip(names, zip(*rows, strict=True), strict=True))
         return {
-            "shard": numbers(map(self._shard, columns["hid"])),
-            **{name: _column(name, values) for name, values in columns.items()},
+            "shard": numbers(self._shards.each(columns["hid"])),
+            **{name: column(name, values) for name, values in columns.items()},
         }
 
     def _bettered(self, pairs: Sequence[tuple[Waiting, Waiting]]) -> dict[str, Any]:
@@ -182,7 +184,10 @@ class Urls:
         return columns
 
 
-def _column(name: str, values: Sequence[Any]) -> str:
+def column(name: str, values: Sequence[Any]) -> str:
+    """A column of waiting or ended URLs, by its name."""
+    if values.count(0 if name in _COUNTS else None) == len(values):
+        return NOTHING
     if name in _TEXTS:
         return texts(values)
     return blobs(values) if name in _BLOBS else numbers(values)

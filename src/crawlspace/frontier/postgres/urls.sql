@@ -28,17 +28,23 @@ FROM unnest(%(shard)s::smallint[], %(id)s::bigint[]) AS k (shard, id)
 CROSS JOIN LATERAL (SELECT * FROM outcome o WHERE o.shard = k.shard AND o.id = k.id LIMIT 1) AS o;
 
 -- name: enqueue
--- URLs join their hosts' queues.
+-- URLs join their hosts' queues. What is empty in all rows comes as no list at all.
 INSERT INTO queue (
   shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta,
   request, history, generation, settled, route
 )
-SELECT * FROM unnest(
+SELECT
+  shard, hid, class, id, tail, url, depth, hops, coalesce(attempts, 0), parent, relation, found_at, coalesce(suspect, 0),
+  label, meta, request, history, coalesce(generation, 0), settled, route
+FROM unnest(
   %(shard)s::smallint[], %(hid)s::bigint[], %(class)s::smallint[], %(id)s::bigint[], %(tail)s::bytea[],
   %(url)s::text[], %(depth)s::integer[], %(hops)s::integer[], %(attempts)s::integer[], %(parent)s::bigint[],
   %(relation)s::text[], %(found_at)s::bigint[], %(suspect)s::integer[], %(label)s::text[], %(meta)s::text[],
   %(request)s::bytea[], %(history)s::text[], %(generation)s::integer[], %(settled)s::bigint[],
   %(route)s::text[]
+) AS k (
+  shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta,
+  request, history, generation, settled, route
 );
 
 -- name: delay
@@ -47,12 +53,18 @@ INSERT INTO delayed (
   due_at, shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta,
   request, history, generation, settled, route
 )
-SELECT * FROM unnest(
+SELECT
+  due_at, shard, hid, class, id, tail, url, depth, hops, coalesce(attempts, 0), parent, relation, found_at,
+  coalesce(suspect, 0), label, meta, request, history, coalesce(generation, 0), settled, route
+FROM unnest(
   %(due_at)s::bigint[], %(shard)s::smallint[], %(hid)s::bigint[], %(class)s::smallint[], %(id)s::bigint[],
   %(tail)s::bytea[], %(url)s::text[], %(depth)s::integer[], %(hops)s::integer[], %(attempts)s::integer[],
   %(parent)s::bigint[], %(relation)s::text[], %(found_at)s::bigint[], %(suspect)s::integer[], %(label)s::text[],
   %(meta)s::text[], %(request)s::bytea[], %(history)s::text[], %(generation)s::integer[], %(settled)s::bigint[],
   %(route)s::text[]
+) AS k (
+  due_at, shard, hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta,
+  request, history, generation, settled, route
 );
 
 -- name: take
@@ -97,7 +109,12 @@ INSERT INTO outcome (
   length, digest, mime, size, etag, last_modified, target, copy_of,
   next_visit, interval_ms, changed, content
 )
-SELECT * FROM unnest(
+SELECT
+  shard, id, hid, class, tail, url, depth, hops, coalesce(attempts, 0), parent, relation, found_at, label, meta, request,
+  history, coalesce(generation, 0), route, state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, "offset",
+  length, digest, mime, size, etag, last_modified, target, copy_of,
+  next_visit, interval_ms, changed, content
+FROM unnest(
   %(shard)s::smallint[], %(id)s::bigint[], %(hid)s::bigint[], %(class)s::smallint[], %(tail)s::bytea[],
   %(url)s::text[], %(depth)s::integer[], %(hops)s::integer[], %(attempts)s::integer[], %(parent)s::bigint[],
   %(relation)s::text[], %(found_at)s::bigint[], %(label)s::text[], %(meta)s::text[], %(request)s::bytea[],
@@ -107,6 +124,11 @@ SELECT * FROM unnest(
   %(digest)s::bytea[], %(mime)s::text[], %(size)s::bigint[], %(etag)s::text[], %(last_modified)s::text[],
   %(target)s::text[], %(copy_of)s::bigint[], %(next_visit)s::bigint[], %(interval_ms)s::bigint[],
   %(changed)s::smallint[], %(content)s::bytea[]
+) AS k (
+  shard, id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request,
+  history, generation, route, state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, "offset",
+  length, digest, mime, size, etag, last_modified, target, copy_of,
+  next_visit, interval_ms, changed, content
 );
 
 -- name: reopen
@@ -117,10 +139,6 @@ WHERE o.shard = k.shard AND o.id = k.id AND o.state = %(state)s
 RETURNING
   o.hid, o.class, o.id, o.tail, o.url, o.depth, o.hops, 0, o.parent, o.relation, o.found_at, 0, o.label, o.meta,
   o.request, o.history, o.generation, o.token, NULL::text;
-
--- name: numbers
--- The next numbers of URLs.
-SELECT nextval('url_number') FROM generate_series(1, %(n)s);
 
 -- name: tokens
 -- The next tokens of leases.
