@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from crawlspace.frontier.rows import Ending
 from crawlspace.states import UrlState
-from crawlspace.types import Again, Before, GenerationFigures, Pointer, Round
+from crawlspace.types import Again, Before, Captured, GenerationFigures, Pointer, Round
 
 VISITS_READ = 8
 """Earlier visits that are read for the next one; fewer failed ones in a row than that end a URL."""
@@ -113,6 +113,14 @@ def told(visit: Visited, file: str | None) -> Round:
         pointer=None if file is None else Pointer(file, visit.offset or 0, visit.length or 0),
         interval_ms=visit.interval_ms,
     )
+
+
+def captures_of(rows: Iterable[Sequence[Any]]) -> Iterator[Captured]:
+    """The captures that visits found or left as they were, from rows of the statement `visited_again`."""
+    for number, *columns in rows:
+        for generation, url, at, file, offset, length, state in (columns[:7], columns[7:]):
+            if state == UrlState.DONE and file is not None:
+                yield Captured(number, generation, url, Pointer(file, offset, length), at)
 
 
 class Counted(NamedTuple):

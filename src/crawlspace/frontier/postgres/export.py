@@ -13,10 +13,11 @@ from crawlspace.errors import UsageError
 from crawlspace.frontier.postgres.looks import AT_ONCE, Look, look
 from crawlspace.frontier.postgres.place import Place
 from crawlspace.frontier.postgres.sessions import Row, queries
+from crawlspace.frontier.rounds import captures_of
 from crawlspace.frontier.rows import Ending, Waiting
 from crawlspace.frontier.tales import told
 from crawlspace.states import TERMINAL, UrlState
-from crawlspace.types import Captured, Pointer, Story
+from crawlspace.types import Captured, Story
 
 _SQL = queries("export.sql")
 
@@ -75,8 +76,7 @@ class Snapshot:
         """
         at_once = max(AT_ONCE // len(self._look.all), LEAST_AT_ONCE)
         streams = [self._look.stream(_SQL["visited_again"], at_once, shard=shard) for shard in self._look.all]
-        for number, generation, url, file, offset, length, at in merge(*streams, key=itemgetter(0, 1)):
-            yield Captured(number, generation, url, Pointer(file, offset, length), at)
+        return captures_of(merge(*streams, key=itemgetter(0, 1)))
 
     def reach(self) -> dict[str, int]:
         """How far settled captures reach into each file of these workers' archives."""

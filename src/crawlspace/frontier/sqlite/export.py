@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from crawlspace.errors import UsageError
+from crawlspace.frontier.rounds import captures_of
 from crawlspace.frontier.rows import Ending, Waiting
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
@@ -23,7 +24,7 @@ from crawlspace.frontier.sqlite.connection import connect_reading, reading, tran
 from crawlspace.frontier.sqlite.schema import require, steps
 from crawlspace.frontier.tales import told
 from crawlspace.states import TERMINAL, UrlState
-from crawlspace.types import Captured, Pointer, Story
+from crawlspace.types import Captured, Story
 
 _SQL = statements(__package__, "export.sql")
 
@@ -67,8 +68,7 @@ class Snapshot:
 
         A visit that found the page as it was has no capture of its own: it comes with that of the visit before.
         """
-        for number, generation, url, file, offset, length, at in self._connection.execute(_SQL["visited_again"]):
-            yield Captured(number, generation, url, Pointer(file, offset, length), at)
+        return captures_of(self._connection.execute(_SQL["visited_again"]))
 
     def reach(self) -> dict[str, int]:
         """How far settled captures reach into each of the archive's files."""

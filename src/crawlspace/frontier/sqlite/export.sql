@@ -43,10 +43,10 @@ FROM outcome o CROSS JOIN host h ON h.hid = o.hid
 WHERE (:states >> o.state) & 1 AND (:hid IS NULL OR o.hid = :hid) ORDER BY o.id;
 
 -- name: visited_again
--- Captures of URLs that were visited more than once, by number and generation.
-SELECT v.id, v.generation, v.url, s.name, v.offset, v.length, v.at FROM (
-  SELECT id, generation, url, segment, offset, length, coalesce(requested_at, at) AS at FROM visit WHERE state = 3
-  UNION ALL
-  SELECT o.id, o.generation, o.url, o.segment, o.offset, o.length, coalesce(o.requested_at, o.at)
-  FROM visit l JOIN outcome o ON o.id = l.id WHERE l.generation = o.generation - 1 AND o.state = 3
-) v JOIN segment s ON s.id = v.segment ORDER BY v.id, v.generation;
+-- Earlier visits by number and generation, each with its capture, and with that of the latest behind the last of them.
+SELECT
+  v.id, v.generation, v.url, coalesce(v.requested_at, v.at), (SELECT s.name FROM segment s WHERE s.id = v.segment), v.offset,
+  v.length, v.state, o.generation, o.url, coalesce(o.requested_at, o.at), (SELECT s.name FROM segment s WHERE s.id = o.segment),
+  o.offset, o.length, o.state
+FROM visit v LEFT JOIN outcome o ON o.id = v.id AND o.generation = v.generation + 1
+ORDER BY v.id, v.generation;
