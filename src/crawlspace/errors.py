@@ -41,6 +41,16 @@ class CrawlDirInUse(CrawlDirError):
     """The crawl directory belongs to another process for now."""
 
 
+class Rekeyed(CrawlspaceError):
+    """The crawl was taken to other URL rules while this process worked on it."""
+
+    exit_code = 3
+
+
+class OthersAtWork(CrawlDirInUse):
+    """Other workers are at this crawl for now."""
+
+
 class StoreError(CrawlspaceError):
     """The frontier's store is unavailable."""
 

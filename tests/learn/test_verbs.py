@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import shutil
@@ -12,14 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from crawlspace.app.compose import Plan
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.duplicates import open_duplicates
-from crawlspace.app.learn import take_effect
 from crawlspace.cli.options import settings_used
-from crawlspace.errors import CrawlDirInUse, UsageError
+from crawlspace.errors import CrawlDirInUse
 from crawlspace.policy.evidence import RuleState
-from crawlspace.settings import load
 
 from .conftest import HOST, Answer, Ran, Web, crawl, page, serving
 
@@ -267,10 +263,3 @@ def test_a_crawl_that_somebody_else_owns_is_left_alone(verb: Verb, directory: Pa
 
 def rule_state(web: Web, directory: Path) -> RuleState:
     return crawl(web, directory).rules()["site.test param v"].state
-
-
-def test_a_shared_frontier_is_not_told_to_apply(tmp_path: Path) -> None:
-    plan = Plan(load(None, {}, ["learning.mode=apply"]), frontier="postgresql://nobody@127.0.0.1/none")
-    with pytest.raises(UsageError, match="cannot be applied to a crawl whose frontier is shared"):
-        asyncio.run(take_effect(CrawlDirectory(tmp_path), plan))
-    assert asyncio.run(take_effect(CrawlDirectory(tmp_path), Plan(load(None, {})))) is False

@@ -17,7 +17,7 @@ import pytest
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.rekey import apply
-from crawlspace.frontier.sqlite.rekey import Progress
+from crawlspace.frontier.rekeying import Progress
 from crawlspace.settings import Settings, as_toml, convert, nested
 from crawlspace.testing.clock import ManualClock
 from crawlspace.testing.frontier_contract_audit import audit_file

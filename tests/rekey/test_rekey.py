@@ -1,63 +1,43 @@
-"""Re-keying a store: who stays, what is kept of who goes, and that every number stays right."""
+"""The embedded store keeps the contract of re-keying."""
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from crawlspace.app.directory import CrawlDirectory
-from crawlspace.app.rekey import apply, outlook
-from crawlspace.errors import CrawlDirError, StoreDamaged
-from crawlspace.frontier.sqlite.rekey import BATCH, DONE, Progress, decoded, open_rekeying
-from crawlspace.frontier.sqlite.rekey_plan import Named
-from crawlspace.frontier.sqlite.rekey_survey import merged_into, open_reading
-from crawlspace.settings import Settings, convert, nested
-from crawlspace.states import UrlState
-from crawlspace.testing.clock import ManualClock
+from crawlspace.errors import StoreDamaged
+from crawlspace.frontier.rekeying import decoded
 from crawlspace.testing.frontier_contract_audit import audit_file
-from crawlspace.types import Address, RequestSpec, host_id
-from crawlspace.urls import Identity, policy_from
-
-T0 = 1_700_000_000_000
-HASH_KEY = bytes.fromhex("5a" * 32)
-Built = Callable[..., CrawlDirectory]
-Tables = dict[str, list[dict[str, Any]]]
-
-ORDER = ["done", "stored", "redirected", "delayed", "queued", "dead", "skipped"]
-RULES: list[dict[str, Any]] = [
-    {"policy": "aggressive"},
-    {"fold_www": True},
-    {"strip": ["ref"]},
-    {"sort": False},
-    {"hosts": [{"suffix": "s2.test", "lower_path": True, "fold_scheme": True}]},
-]
+from crawlspace.testing.rekey_contract import RekeyContract, Tables
 
 
-def settings_with(**identity: Any) -> Settings:
-    values = {"store.refusals_kept": 7, "budget.pages_per_host": 60, "scope.strategy": "any"}
-    return convert(nested(values | {f"identity.{name}": value for name, value in identity.items()}), "test")
+class TestEmbedded(RekeyContract):
+    @pytest.fixture(autouse=True)
+    def _built(self, built: Callable[..., CrawlDirectory]) -> None:
+        self.make = built  # type: ignore[method-assign]
 
+    def tables(self, crawl: CrawlDirectory) -> Tables:
+        with connected(crawl) as database:
+            database.row_factory = sqlite3.Row
+            names = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            return {name: [dict(row) for row in database.execute(f"SELECT * FROM {name}")] for name in names}
 
-def rekey(crawl: CrawlDirectory, **identity: Any) -> Progress | None:
-    """Re-key, and check every number after."""
-    done = asyncio.run(apply(crawl, settings_with(**identity), ManualClock(T0), lambda _: None, 300))
-    audit_file(crawl.database)
-    return done
+    def alter(self, crawl: CrawlDirectory, table: str, where: dict[str, Any], **fields: Any) -> int:
+        changed = ", ".join(f"{name} = ?" for name in fields)
+        if "parked" in fields:
+            changed += ", ready = 0" if fields["parked"] else ", ready = n_queued > 0"
+        [(name, value)] = where.items()
+        with connected(crawl) as database:
+            order = f"UPDATE {table} SET {changed} WHERE {name} = ?"
+            return database.execute(order, (*fields.values(), value)).rowcount
 
-
-def read(crawl: CrawlDirectory) -> Tables:
-    with connected(crawl) as database:
-        database.row_factory = sqlite3.Row
-        names = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        return {name: [dict(row) for row in database.execute(f"SELECT * FROM {name}")] for name in names}
+    def audit(self, crawl: CrawlDirectory) -> None:
+        audit_file(crawl.database)
 
 
 @contextmanager
@@ -69,335 +49,7 @@ def connected(crawl: CrawlDirectory) -> Iterator[sqlite3.Connection]:
         database.close()
 
 
-def state_of(table: str, row: dict[str, Any]) -> str:
-    return {"queue": "queued", "delayed": "delayed"}.get(table) or UrlState(row["state"]).name.lower()
-
-
-def urls_of(tables: Tables) -> dict[int, tuple[str, dict[str, Any]]]:
-    """State and row of every URL that stands for itself."""
-    return {
-        row["id"]: (state_of(table, row), row) for table in ("outcome", "queue", "delayed") for row in tables[table]
-    }
-
-
-def key_under(settings: Settings, row: dict[str, Any]) -> bytes:
-    request = None if row["request"] is None else msgspec.msgpack.decode(row["request"], type=RequestSpec)
-    address = Identity(policy_from(settings.identity), HASH_KEY).identify(row["url"], request=request)
-    assert isinstance(address, Address)
-    return address.key
-
-
-def leads_home(settings: Settings, row: dict[str, Any]) -> bool:
-    target = row.get("target")
-    return target is not None and key_under(settings, {"url": target, "request": None}) == key_under(settings, row)
-
-
-@pytest.mark.parametrize("rules", RULES, ids=str)
-def test_of_each_group_the_best_state_stays_and_the_others_are_kept_as_they_were(
-    tmp_path: Path, built: Built, rules: dict[str, Any]
-) -> None:
-    crawl = built(tmp_path / "c")
-    before, settings = urls_of(read(crawl)), settings_with(**rules)
-    groups: dict[bytes, list[int]] = defaultdict(list)
-    for number, (_, row) in before.items():
-        groups[key_under(settings, row)].append(number)
-    done = rekey(crawl, **rules)
-    after = read(crawl)
-    assert done is not None
-    assert done.merged == len(before) - len(groups) == len(after["merged"])
-    assert done.merged > 0 or rules == {"sort": False}
-    assert {row["fp"] for row in after["seen"]} >= set(groups)
-    winners = {row["fp"]: row["id"] for row in after["seen"]}
-    merged = {row["id"]: row for row in after["merged"]}
-    for key, numbers in groups.items():
-        best = min(
-            numbers,
-            key=lambda n: (leads_home(settings, before[n][1]), ORDER.index(before[n][0]), n),
-        )
-        assert winners[key] == best
-        for loser in set(numbers) - {best}:
-            state, row = before[loser]
-            kept = merged[loser]
-            assert (kept["winner"], kept["rules"]) == (best, done.rules)
-            assert UrlState(kept["state"]).name.lower() == ("queued" if state == "delayed" else state)
-            same = ("url", "history", "status", "offset", "requested_at", "attempts", "found_at", "due_at", "digest")
-            assert {name: kept[name] for name in same if name in row} == {n: row[n] for n in same if n in row}
-
-
-def test_a_dry_run_changes_nothing_and_says_what_the_real_one_then_does(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    before = read(crawl)
-    said = asyncio.run(outlook(crawl, settings_with(policy="aggressive"), ManualClock(T0)))
-    assert read(crawl) == before
-    assert said is not None
-    assert "fold_www: no -> yes" in said.difference
-    assert said.parting is None
-    done = rekey(crawl, policy="aggressive")
-    assert done is not None
-    told = said.forecast
-    assert (told.urls, told.changed, told.merged, told.restored) == (done.urls, done.changed, done.merged, 0)
-    assert told.merges
-    assert told.changes
-
-
-def test_rules_set_back_part_what_they_had_merged_and_every_row_is_as_before(tmp_path: Path, built: Built) -> None:
-    """Only ways and pace may have got better or slower, and redirects become known that were only counted."""
-    crawl = built(tmp_path / "c")
-    there = rekey(crawl)
-    assert there is None
-    before = read(crawl)
-    went = rekey(crawl, policy="aggressive")
-    middle = read(crawl)
-    back = rekey(crawl)
-    after = read(crawl)
-    assert went is not None
-    assert back is not None
-    assert back.restored == went.merged > 100
-    assert after["merged"] == []
-    changing = ("parent", "copy_of", "class", "depth", "hops", "relation", "suspect", "settled")
-    old, new = urls_of(before), urls_of(after)
-    assert set(old) <= set(new)
-    for number, (state, row) in old.items():
-        now_state, now = new[number]
-        assert now_state == state
-        assert {k: v for k, v in now.items() if k not in changing} == {
-            k: v for k, v in row.items() if k not in changing
-        }
-    requests = [sum(host["fetched"] for host in tables["host"]) for tables in (before, middle, after)]
-    assert len(set(requests)) == 1
-    names = {host["name"] for host in after["host"]}
-    assert names >= {host["name"] for host in before["host"] if host["met"]}
-
-
-def test_a_host_that_merges_is_asked_no_faster_and_keeps_every_count(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    before = {host["name"]: host for host in read(crawl)["host"]}
-    rekey(crawl, fold_www=True)
-    after = {host["name"]: host for host in read(crawl)["host"]}
-    assert not [name for name in after if name.startswith("www.")]
-    folded = [name for name in after if f"www.{name}" in before and name in before]
-    assert folded
-    for name in folded:
-        both = before[name], before[f"www.{name}"]
-        assert after[name]["fetched"] == sum(host["fetched"] for host in both)
-        assert after[name]["delay_ms"] == max(host["delay_ms"] or 0 for host in both) or None
-        assert after[name]["next_at"] >= max(host["next_at"] for host in both)
-        assert after[name]["seed"] == max(host["seed"] for host in both)
-
-
-def test_nothing_names_a_merged_url_any_more(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    rekey(crawl, policy="aggressive")
-    tables = read(crawl)
-    gone = {row["id"] for row in tables["merged"]}
-    for table in ("outcome", "queue", "delayed"):
-        assert not gone & {row["parent"] for row in tables[table]}
-        assert not [row for row in tables[table] if row["parent"] == row["id"]]
-    assert not gone & {row["copy_of"] for row in tables["outcome"]}
-    assert not gone & {row["id"] for row in tables["content"]}
-    assert not [row for row in tables["outcome"] if row["copy_of"] == row["id"]]
-    assert sum(row["copy_of"] is not None for row in tables["outcome"]) > 0
-    for name in ("id", "copy_of", "grp", "stopped_by"):
-        assert not gone & {row[name] for row in tables["page"]}, name
-    assert not gone & {row["id"] for row in tables["said"]}
-    assert not [row for row in tables["page"] if row["copy_of"] == row["id"]]
-    assert sum(row["copy_of"] is not None for row in tables["page"]) > 0
-    exact = sum(row["verdict"] == 1 for row in tables["page"])
-    assert {row["n"] for row in tables["content_total"] if row["name"] == "exact"} == {exact}
-    assert sum(row["exact"] for row in tables["host_content"]) == exact
-
-
-def test_waiting_urls_that_merge_take_the_better_class_and_way(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    before, settings = urls_of(read(crawl)), settings_with(policy="aggressive")
-    waiting: dict[bytes, list[dict[str, Any]]] = defaultdict(list)
-    others: set[bytes] = set()
-    for state, row in before.values():
-        key = key_under(settings, row)
-        if state in ("queued", "delayed"):
-            waiting[key].append(row)
-        elif state not in ("dead", "skipped") and not leads_home(settings, row):
-            others.add(key)
-    rekey(crawl, policy="aggressive")
-    after = read(crawl)
-    numbers = {row["fp"]: row["id"] for row in after["seen"]}
-    now = {row["id"]: row for table in ("queue", "delayed") for row in after[table]}
-    several = [key for key, rows in waiting.items() if len(rows) > 1 and key not in others]
-    assert several
-    for key in several:
-        row = now[numbers[key]]
-        assert row["class"] == min(each["class"] for each in waiting[key])
-        assert row["depth"] == min(each["depth"] for each in waiting[key])
-
-
-def test_what_was_merged_into_a_url_can_be_asked(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    with open_reading(crawl.database, settings_with().frontier()) as store:
-        assert merged_into(store, 1) == []
-    rekey(crawl, policy="aggressive")
-    rows = read(crawl)["merged"]
-    winner = rows[0]["winner"]
-    with open_reading(crawl.database, settings_with().frontier()) as store:
-        told = merged_into(store, winner)
-    expected = [row for row in rows if row["winner"] == winner]
-    assert [(each.id, each.url, each.state) for each in told] == [(r["id"], r["url"], r["state"]) for r in expected]
-    assert all((each.pointer is None) == (row["segment"] is None) for each, row in zip(told, expected, strict=True))
-
-
-def test_a_redirect_to_another_spelling_of_itself_gives_way_to_the_page(tmp_path: Path, built: Built) -> None:
-    """Else http that redirects to https would end the page that was still to be fetched."""
-    crawl = built(tmp_path / "c")
-    with connected(crawl) as database:
-        number, url = database.execute(
-            "SELECT id, url FROM queue WHERE url LIKE 'https://s_.test/p%' AND request IS NULL LIMIT 1"
-        ).fetchone()
-        (other,) = database.execute("SELECT id FROM outcome WHERE state = 4 LIMIT 1").fetchone()
-        database.execute(
-            "UPDATE outcome SET url = ?, target = ? WHERE id = ?", (url.replace("https:", "http:"), url, other)
-        )
-    rekey(crawl, fold_scheme=True)
-    tables = read(crawl)
-    (winner,) = [row["winner"] for row in tables["merged"] if row["id"] == other]
-    state, row = urls_of(tables)[winner]
-    assert row["url"].partition("//")[2] == url.partition("//")[2]
-    assert state != "redirected"
-    assert winner == number or state != "queued"
-
-
-def test_a_host_that_was_given_up_is_buried_first(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    with connected(crawl) as database:
-        (hid,) = database.execute("SELECT hid FROM host WHERE n_queued > 3 AND token IS NULL LIMIT 1").fetchone()
-        database.execute("UPDATE host SET parked = 'condemned', condemned = 'dns', ready = 0 WHERE hid = ?", (hid,))
-    rekey(crawl, strip=["ref"])
-    assert not [row for row in read(crawl)["queue"] if row["hid"] == hid]
-    assert not [host for host in read(crawl)["host"] if host["condemned"]]
-
-
-@pytest.mark.parametrize(
-    ("holds", "after"),
-    [
-        (("paused", None), "paused"),
-        ((None, "paused"), "paused"),
-        (("paused", "blocked"), "blocked"),
-        (("blocked", "paused"), "blocked"),
-    ],
-)
-def test_what_a_person_holds_stays_held_when_hosts_merge(
-    tmp_path: Path, built: Built, holds: tuple[str | None, str | None], after: str
-) -> None:
-    crawl = built(tmp_path / "c")
-    names = ("s2.test", "www.s2.test")
-    with connected(crawl) as database:
-        for name, held in zip(names, holds, strict=True):
-            changed = database.execute(
-                "UPDATE host SET held = ?1, parked = ?1, ready = ?1 IS NULL AND n_queued > 0 WHERE name = ?2",
-                (held, name),
-            ).rowcount
-            assert changed == 1
-    rekey(crawl, fold_www=True)
-    (host,) = [host for host in read(crawl)["host"] if host["name"] == names[0]]
-    assert host["held"] == after
-    assert host["parked"] in (after, "host_budget")
-    assert host["ready"] == 0
-
-
-def test_the_scope_goes_by_the_new_names_of_its_seeds(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    rekey(crawl, fold_www=True)
-    (roots,) = [fact["value"] for fact in read(crawl)["meta"] if fact["key"] == "scope"]
-    assert {host for host, _ in msgspec.json.decode(roots)["seeds"]} == {"s1.test"}
-
-
-def test_rules_that_the_crawl_has_already_change_nothing(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    assert rekey(crawl) is None
-    assert asyncio.run(outlook(crawl, settings_with(), ManualClock(T0))) is None
-    assert "merged" not in read(crawl)
-
-
-def stopped_after(crawl: CrawlDirectory, steps: int, **identity: Any) -> None:
-    """Begin a re-keying and fall over after so many steps."""
-
-    class Fell(Exception):
-        """The program is gone."""
-
-    left = steps
-
-    def watch(_: Progress) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            raise Fell
-
-    with pytest.raises(Fell):
-        asyncio.run(apply(crawl, settings_with(**identity), ManualClock(T0), watch, 300))
-
-
-def test_after_every_step_every_number_is_right(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    settings = settings_with(policy="aggressive")
-    steps = 0
-
-    def watch(_: Progress) -> None:
-        nonlocal steps
-        steps += 1
-        audit_file(crawl.database)
-
-    done = asyncio.run(apply(crawl, settings, ManualClock(T0), watch, 400))
-    assert done is not None
-    assert done.stage == DONE
-    assert steps > 10
-
-
-def test_another_goal_is_refused_while_one_is_under_way(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    stopped_after(crawl, 4, policy="aggressive")
-    with pytest.raises(CrawlDirError, match="fold_scheme: yes -> no"):
-        rekey(crawl, fold_www=True)
-    with pytest.raises(CrawlDirError, match="under way"):
-        asyncio.run(outlook(crawl, settings_with(policy="aggressive"), ManualClock(T0)))
-    assert rekey(crawl, policy="aggressive") is not None
-
-
 def test_a_fact_that_cannot_be_read_is_damage() -> None:
     assert decoded("") is None
     with pytest.raises(StoreDamaged, match="cannot be read"):
         decoded('{"stage": 3}')
-
-
-class Stubborn:
-    """Rules under which some stored texts are no URLs any more."""
-
-    def __init__(self, unreadable: set[str]) -> None:
-        self._identity = Identity(policy_from(settings_with(policy="aggressive").identity), HASH_KEY)
-        self._unreadable = unreadable
-
-    def name(self, url: str, request: RequestSpec | None) -> Named | None:
-        address = self._identity.identify(url, request=request)
-        assert isinstance(address, Address)
-        return None if url in self._unreadable else Named(address.key, address.host, False)
-
-    def heir(self, host: str) -> Named:
-        named = self.name(f"{'https' if host.endswith(':80') else 'http'}://{host}/", None)
-        assert named is not None
-        return named
-
-
-def test_what_is_no_url_any_more_keeps_its_key_and_its_host(tmp_path: Path, built: Built) -> None:
-    crawl = built(tmp_path / "c")
-    rekey(crawl)
-    with connected(crawl) as database:
-        leases = database.execute("SELECT count(*) FROM host WHERE token IS NOT NULL").fetchone()[0]
-        fp, number = database.execute("SELECT fp, id FROM seen WHERE id = 7").fetchone()
-    url = urls_of(read(crawl))[number][1]["url"]
-    with open_rekeying(crawl.database, settings_with().frontier(), Stubborn({url}), BATCH) as rekeying:
-        progress = rekeying.begin("x", T0, {}, parts=False)
-        for reached in rekeying.run(progress):
-            progress = reached
-        rekeying.finish(progress, {})
-    audit_file(crawl.database)
-    assert leases == 0
-    after = read(crawl)
-    assert {row["id"]: row["fp"] for row in after["seen"]}[number] == fp
-    assert host_id(fp) in {host["hid"] for host in after["host"]}

@@ -15,10 +15,10 @@ from crawlspace.app.compose import OpenCrawl, Plan, open_crawl
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.rekey import apply
 from crawlspace.app.rules import LEARNED_GOAL, goal_in, rules_in, under, written
-from crawlspace.errors import UsageError
+from crawlspace.app.store import Store, open_beside, open_store
+from crawlspace.errors import OthersAtWork, Rekeyed
 from crawlspace.events import Ending
-from crawlspace.frontier.sqlite.rekey import UNFINISHED, Progress, decoded
-from crawlspace.frontier.sqlite.store import SqliteFrontier
+from crawlspace.frontier.rekeying import UNFINISHED, Progress, decoded
 from crawlspace.policy.evidence import IN_EFFECT, KnownRule, LearningSettings, Lesson, RuleState, is_sure
 from crawlspace.policy.learning import Sighting
 from crawlspace.ports import Learned
@@ -27,6 +27,10 @@ from crawlspace.urls import policy_from
 from crawlspace.urls.variants import HostRule
 
 Result = TypeVar("Result")
+LOOK_SECONDS = 0.5
+PATIENCE_SECONDS = 60.0
+"""A re-keying that has not got on for so long has no process any more."""
+
 Drive = Callable[[OpenCrawl], Awaitable[tuple[Ending, Result]]]
 
 
@@ -42,16 +46,51 @@ def goal_of(known: Iterable[KnownRule], now: Sequence[HostRule]) -> list[HostRul
 
 async def run_learning(place: CrawlDirectory, plan: Plan, drive: Drive[Result]) -> tuple[Ending, Result]:
     """Open the crawl and drive it; while that ends because rules are to be applied, apply them and go on."""
-    await take_effect(place, plan)
+    rests = await _brought(place, plan)
     remembered: Sequence[Sighting] = ()
     while True:
-        async with open_crawl(place, plan) as crawl:
-            crawl.rests, crawl.remembered = True, remembered
-            ending, result = await drive(crawl)
-            remembered = crawl.remembered
+        try:
+            async with open_crawl(place, plan) as crawl:
+                crawl.rests, crawl.remembered = rests, remembered
+                ending, result = await drive(crawl)
+                remembered = crawl.remembered
+        except Rekeyed as rekeyed:
+            plan.watch(events.Warned(f"{rekeyed.message} It goes on under the rules that hold now"))
+            await _until_settled(place, plan)
+            continue
         if ending is not Ending.LEARNED:
             return ending, result
-        await take_effect(place, plan)
+        rests = await _brought(place, plan)
+
+
+async def _brought(place: CrawlDirectory, plan: Plan) -> bool:
+    """Bring the crawl under its learned rules; False when that has to wait, since others are at the crawl."""
+    while True:
+        try:
+            await take_effect(place, plan)
+        except OthersAtWork as error:
+            if await _until_settled(place, plan):
+                continue  # another worker had the same rules in mind
+            plan.watch(events.Warned(f"learned rules are applied at another start: {error.message}"))
+            return False
+        return True
+
+
+async def _until_settled(place: CrawlDirectory, plan: Plan) -> bool:
+    """Wait while another process re-keys the crawl and gets on with it; whether that has come to its end."""
+    seen, waited = "", 0.0
+    while waited < PATIENCE_SECONDS:
+        store = await open_beside(place, plan.settings.frontier(), plan.clock)
+        try:
+            stands = (await store.notes()).get(UNFINISHED, "")
+        finally:
+            await store.close()
+        if not stands:
+            return bool(seen)
+        waited = waited + LOOK_SECONDS if stands == seen else 0.0
+        seen = stands
+        await plan.clock.sleep(LOOK_SECONDS)
+    return False
 
 
 async def take_effect(place: CrawlDirectory, plan: Plan) -> bool:
@@ -59,11 +98,10 @@ async def take_effect(place: CrawlDirectory, plan: Plan) -> bool:
 
     Also goes on with a re-keying to these rules that was cut short.
     """
-    if not place.database.exists():
-        _require_alone(place, plan)
+    if not (place.database.exists() or place.shared.exists()):
         return False
     with place.locked():
-        frontier = await SqliteFrontier.open(place.database, plan.settings.frontier(), plan.clock)
+        frontier = (await open_store(place, plan.settings.frontier(), plan.clock)).store
         try:
             goal = await _goal(frontier, plan.settings)
             if goal is None:
@@ -76,7 +114,7 @@ async def take_effect(place: CrawlDirectory, plan: Plan) -> bool:
     # It takes the lock itself; whoever comes between finds a goal that was written down, and goes on with it.
     await apply(place, plan.settings, plan.clock, _silent)
     with place.locked():
-        frontier = await SqliteFrontier.open(place.database, plan.settings.frontier(), plan.clock)
+        frontier = (await open_store(place, plan.settings.frontier(), plan.clock)).store
         try:
             await _call_applied(frontier, goal)
         finally:
@@ -84,7 +122,7 @@ async def take_effect(place: CrawlDirectory, plan: Plan) -> bool:
     return True
 
 
-async def _goal(frontier: SqliteFrontier, settings: Settings) -> list[HostRule] | None:
+async def _goal(frontier: Store, settings: Settings) -> list[HostRule] | None:
     """The rules to which the crawl is to be taken; None when it is there, or on its way to others."""
     notes = await frontier.notes()
     now, goal = rules_in(notes), goal_in(notes)
@@ -120,14 +158,6 @@ async def _call_applied(store: Learned, holds: Sequence[HostRule]) -> None:
     ]
     if lessons:
         await store.learn(lessons)
-
-
-def _require_alone(place: CrawlDirectory, plan: Plan) -> None:
-    if plan.settings.learning.mode == "apply" and (place.shared.exists() or plan.frontier is not None):
-        raise UsageError(
-            "learned rules cannot be applied to a crawl whose frontier is shared: it cannot be re-keyed",
-            hint="learning.mode=suggest shows the same rules: write those you want into the settings of a new crawl",
-        )
 
 
 def _told(now: Sequence[HostRule], goal: Sequence[HostRule]) -> str:

@@ -44,14 +44,9 @@ async def decide(
 ) -> list[KnownRule]:
     """Put the rules with these names into a state, also while the crawl runs; the rules as they were.
 
-    Raises `UsageError` for a name that no rule has, and for one to be accepted where that could have no effect.
+    Raises `UsageError` for a name that no rule has.
     """
     names, state = word
-    if state is RuleState.ACCEPTED and directory.shared.exists():
-        raise UsageError(
-            "a crawl whose frontier is shared cannot be re-keyed, so no learned rule can be applied to it",
-            hint="write the rules into the settings of a new crawl: crawlspace rules learned DIR --export FILE",
-        )
     store = await open_beside(directory, settings.frontier(), clock)
     try:
         meant = chosen(await store.learned(), names)

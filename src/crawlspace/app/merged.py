@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crawlspace.app.directory import CrawlDirectory
-from crawlspace.frontier.sqlite.rekey import UNFINISHED, decoded
-from crawlspace.frontier.sqlite.rekey_survey import Merged, merged_into, open_reading
+from crawlspace.app.rekeyers import Crawl, look_at
+from crawlspace.clock import SystemClock
+from crawlspace.frontier.rekeying import UNFINISHED, Merged, decoded
 from crawlspace.settings import Settings
 
 __all__ = ["Merged", "merged_urls", "under_way"]
@@ -14,10 +15,8 @@ __all__ = ["Merged", "merged_urls", "under_way"]
 
 def merged_urls(directory: CrawlDirectory, settings: Settings, number: int) -> list[Merged]:
     """The URLs that were merged into one, oldest first, each as it was then; at most a hundred."""
-    if not directory.database.exists():
-        return []  # a shared frontier is never re-keyed
-    with open_reading(directory.database, settings.frontier()) as store:
-        return merged_into(store, number)
+    with look_at(Crawl(directory, settings.frontier(), SystemClock())) as look:
+        return look.merged_into(number)
 
 
 def under_way(notes: Mapping[str, str]) -> str | None:

@@ -16,6 +16,7 @@ import msgspec
 from crawlspace import __version__
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.raw import read_archive
+from crawlspace.app.rekeyers import Crawl, Rekeyer, look_at, open_rekeyer
 from crawlspace.app.rules import (
     LEARNED,
     LEARNED_GOAL,
@@ -27,38 +28,29 @@ from crawlspace.app.rules import (
     under,
     written,
 )
+from crawlspace.app.store import Store, open_beside, open_store, open_to_read, put_right
 from crawlspace.archive.warc import WarcArchive
 from crawlspace.clock import Clock
 from crawlspace.engine.intake import Intake
 from crawlspace.engine.recent import Recent
 from crawlspace.errors import CrawlDirError, StoreDamaged
 from crawlspace.fetch.replay import result_of
-from crawlspace.frontier.sqlite.rekey import (
+from crawlspace.frontier.rekeying import (
     BATCH,
     DONE,
+    EXAMPLES,
     LINKS,
     MERGED_LINKS,
     READY,
     UNFINISHED,
+    Forecast,
+    Named,
     Progress,
-    Rekeying,
+    Source,
     decoded,
     encoded,
-    open_rekeying,
 )
-from crawlspace.frontier.sqlite.rekey_plan import Named
-from crawlspace.frontier.sqlite.rekey_survey import (
-    EXAMPLES,
-    Forecast,
-    Source,
-    Survey,
-    has_followed,
-    merged_sources,
-    open_reading,
-    open_survey,
-    sources,
-)
-from crawlspace.frontier.sqlite.store import SqliteFrontier
+from crawlspace.frontier.sqlite.rekey_survey import Survey, open_survey
 from crawlspace.pages.links import read_page
 from crawlspace.policy.scope import Scope
 from crawlspace.settings import Settings
@@ -174,7 +166,7 @@ async def outlook(directory: CrawlDirectory, settings: Settings, clock: Clock) -
 
     Changes nothing, also while the crawl runs. Raises `CrawlDirError` when a re-keying is under way.
     """
-    _require_own(directory)
+    directory.require()
     notes = await _notes(directory, settings, clock)
     target = _Target.of(settings, notes)
     if decoded(notes.get(UNFINISHED)) is not None:
@@ -185,24 +177,18 @@ async def outlook(directory: CrawlDirectory, settings: Settings, clock: Clock) -
     if notes.get(RULES) == target.policy.identifier:
         return None
     old = notes.get(RULES_TEXT, "")
-    with open_survey(directory.database, settings.frontier(), target.naming) as survey:
+    with (
+        look_at(Crawl(directory, settings.frontier(), clock), one_moment=True) as look,
+        open_survey(look, target.naming) as survey,
+    ):
         forecast = survey.forecast()
-        parts = may_part(old, target.policy.text) and has_followed(survey.store)
+        parts = may_part(old, target.policy.text) and look.has_followed()
         parting = _look_at_pages(survey, target, _archive(directory, settings, clock)) if parts else None
     return Outlook(difference(old, target.policy.text), forecast, parting)
 
 
-def _require_own(directory: CrawlDirectory) -> None:
-    directory.require()
-    if directory.shared.exists():
-        raise CrawlDirError(
-            f"the frontier of {directory.path} is shared, and only one that lies in its directory can be re-keyed",
-            hint="begin a new crawl under the other rules: crawlspace export DIR -o seeds.txt lists its URLs",
-        )
-
-
 async def _notes(directory: CrawlDirectory, settings: Settings, clock: Clock) -> Mapping[str, str]:
-    frontier = await SqliteFrontier.open(directory.database, settings.frontier(), clock, read_only=True)
+    frontier = await open_to_read(directory, settings.frontier(), clock)
     try:
         return await frontier.notes()
     finally:
@@ -239,7 +225,7 @@ async def apply(
     Raises `CrawlDirError` when a re-keying to other rules is under way, or somebody has the directory. Killed at any
     moment, the same call goes on and ends as if nothing had happened.
     """
-    _require_own(directory)
+    directory.require()
     with directory.locked():
         notes = await _made_ready(directory, settings, clock)
         target = _Target.of(settings, notes)
@@ -249,44 +235,46 @@ async def apply(
             directory.write_effective(target.settings)
             return None
         _require_same_goal(progress, target.policy, notes, directory)
-        with open_rekeying(directory.database, settings.frontier(), target.naming, batch) as rekeying:
+        crawl = Crawl(directory, settings.frontier(), clock)
+        async with open_rekeyer(crawl, target.naming, batch) as rekeyer:
             if progress is None:
-                progress = _begun(rekeying, target, notes, clock)
-            progress = _carried_out(rekeying, progress, target, watch)
+                progress = await _begun(rekeyer, target, notes)
+            progress = await _carried_out(rekeyer, progress, target, watch)
         directory.write_effective(target.settings)
         return await _Offering(directory, target, clock, watch).run(progress)
 
 
 async def _note(directory: CrawlDirectory, target: _Target, clock: Clock) -> None:
     """Write down which learned rules hold where that changes no URL's key."""
-    frontier = await SqliteFrontier.open(directory.database, target.settings.frontier(), clock)
+    frontier = await open_beside(directory, target.settings.frontier(), clock)
     try:
         await frontier.note(target.facts())
     finally:
         await frontier.close()
 
 
-def _begun(rekeying: Rekeying, target: _Target, notes: Mapping[str, str], clock: Clock) -> Progress:
+async def _begun(rekeyer: Rekeyer, target: _Target, notes: Mapping[str, str]) -> Progress:
     policy = target.policy
     parts = may_part(notes.get(RULES_TEXT, ""), policy.text)
-    return rekeying.begin(policy.identifier, clock.now(), {NEW_RULES_TEXT: policy.text}, parts=parts)
+    return await rekeyer.begin(policy.identifier, {NEW_RULES_TEXT: policy.text}, parts=parts)
 
 
-def _carried_out(rekeying: Rekeying, progress: Progress, target: _Target, watch: Watch) -> Progress:
+async def _carried_out(rekeyer: Rekeyer, progress: Progress, target: _Target, watch: Watch) -> Progress:
     """The store under the new rules."""
-    for reached in rekeying.run(progress):
+    async for reached in rekeyer.run(progress):
         progress = reached
         watch(progress)
     if progress.stage == READY:
-        progress = rekeying.finish(progress, target.facts())
+        progress = await rekeyer.finish(progress, target.facts())
         watch(progress)
     return progress
 
 
 async def _made_ready(directory: CrawlDirectory, settings: Settings, clock: Clock) -> Mapping[str, str]:
-    """Bring the store up to date and void the leases of a dead process, as at every start."""
-    frontier = await SqliteFrontier.open(directory.database, settings.frontier(), clock)
+    """Bring the store up to date and void the leases of dead processes, as at every start."""
+    frontier = (await open_store(directory, settings.frontier(), clock)).store
     try:
+        await put_right(directory, settings.frontier(), clock)
         await frontier.void_leases()
         return await frontier.notes()
     finally:
@@ -319,25 +307,33 @@ class _Offering:
             return progress
         settings = self.target.settings
         archive = _archive(self.directory, settings, self.clock)
-        frontier = await SqliteFrontier.open(self.directory.database, settings.frontier(), self.clock)
+        frontier = await open_beside(self.directory, settings.frontier(), self.clock)
         try:
-            with open_reading(self.directory.database, settings.frontier()) as store:
-                intake = _intake(self.target, follow=has_followed(store))
-                while progress.stage != DONE:
-                    read = sources if progress.stage == LINKS else merged_sources
-                    batch = read(store, int(progress.after[0]), PAGES_AT_ONCE)
-                    progress = await self._offer(progress, batch, frontier, (intake, archive))
-                    await frontier.note({UNFINISHED: "" if progress.stage == DONE else encoded(progress)})
-                    self.watch(progress)
+            with look_at(self._crawl) as look:
+                intake = _intake(self.target, follow=look.has_followed())
+            while progress.stage != DONE:
+                batch = self._batch(progress)
+                progress = await self._offer(progress, batch, frontier, (intake, archive))
+                await frontier.note({UNFINISHED: "" if progress.stage == DONE else encoded(progress)})
+                self.watch(progress)
         finally:
             await frontier.close()
         return progress
+
+    @property
+    def _crawl(self) -> Crawl:
+        return Crawl(self.directory, self.target.settings.frontier(), self.clock)
+
+    def _batch(self, progress: Progress) -> list[Source]:
+        with look_at(self._crawl) as look:
+            read = look.sources if progress.stage == LINKS else look.merged_sources
+            return read(int(progress.after[0]), PAGES_AT_ONCE)
 
     async def _offer(
         self,
         progress: Progress,
         batch: list[Source],
-        frontier: SqliteFrontier,
+        frontier: Store,
         readers: tuple[Intake, WarcArchive],
     ) -> Progress:
         if not batch:
@@ -363,7 +359,7 @@ class _Offering:
         )
 
 
-async def _claim(claims: list[Claim], frontier: SqliteFrontier, intake: Intake) -> int:
+async def _claim(claims: list[Claim], frontier: Store, intake: Intake) -> int:
     """Claim these; how many are queued that were not known."""
     if not claims:
         return 0

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from crawlspace.errors import CrawlDirError, StoreDamaged
-from crawlspace.frontier.sqlite.rekey import UNFINISHED, decoded
+from crawlspace.frontier.rekeying import UNFINISHED, decoded
 from crawlspace.settings import Settings
 from crawlspace.urls import Policy
 from crawlspace.urls.difference import difference

@@ -188,6 +188,11 @@ def looked_at(directory: CrawlDirectory, settings: FrontierSettings, clock: Cloc
     return _place(kept.address), names
 
 
+def place_of(directory: CrawlDirectory) -> Place:
+    """Where the shared store of a directory lies."""
+    return _place(_kept(directory, None).address)
+
+
 def _names(kept: _Shared) -> list[str]:
     return [kept.worker, *(f"{kept.worker}.{number}" for number in range(1, kept.members + 1))]
 

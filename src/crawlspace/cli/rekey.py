@@ -13,8 +13,7 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.rekey import Outlook, Parting, apply, outlook
 from crawlspace.cli.options import as_json, config_file, directory_argument, echo_json, overrides, run, settings_of
 from crawlspace.clock import SystemClock
-from crawlspace.frontier.sqlite.rekey import DONE, Progress
-from crawlspace.frontier.sqlite.rekey_survey import Forecast
+from crawlspace.frontier.rekeying import DONE, Forecast, Progress
 from crawlspace.observe.printable import printable
 
 TELL_SECONDS = 5.0

@@ -30,10 +30,6 @@ BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 -- That was all.
 COMMIT;
 
--- name: clock
--- The store's own time in milliseconds.
-SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
-
 -- name: end_silent
 -- End sessions of this user's workers that have a transaction open and let the server wait, for more of their orders or
 -- to take its answer, for so long. Workers of one crawl hold the same rows, and each of them may be stopped.

@@ -13,9 +13,6 @@ from functools import partial
 from itertools import compress
 from typing import TypeVar
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from crawlspace.clock import Clock
 from crawlspace.errors import StoreError
 from crawlspace.exchange import RobotsFile
@@ -27,6 +24,7 @@ from crawlspace.frontier.postgres.audit import contradictions
 from crawlspace.frontier.postgres.book import Book
 from crawlspace.frontier.postgres.claim import claim
 from crawlspace.frontier.postgres.content import Contents
+from crawlspace.frontier.postgres.fence import Fence, look
 from crawlspace.frontier.postgres.learned import declare, declared, learn, learned
 from crawlspace.frontier.postgres.lease import affordable, lease, next_due, renew
 from crawlspace.frontier.postgres.ledger import Ledger
@@ -37,8 +35,9 @@ from crawlspace.frontier.postgres.review import browse, rule
 from crawlspace.frontier.postgres.revive import revive
 from crawlspace.frontier.postgres.routes import RouteTable
 from crawlspace.frontier.postgres.schema import migrate, require, steps
-from crawlspace.frontier.postgres.sessions import Connection, Sessions, queries
+from crawlspace.frontier.postgres.sessions import Connection, Sessions
 from crawlspace.frontier.postgres.settle import settle
+from crawlspace.frontier.postgres.times import Time, ours, theirs
 from crawlspace.frontier.postgres.transaction import Transaction
 from crawlspace.frontier.postgres.wake import free_crowded, wake
 from crawlspace.frontier.quotas import Quotas
@@ -64,9 +63,6 @@ from crawlspace.types import (
     Pointer,
     Probe,
     Reason,
-    Released,
-    Rerouted,
-    RetryAt,
     Round,
     Settlement,
     ShapeFigures,
@@ -77,20 +73,10 @@ from crawlspace.types import (
 
 T = TypeVar("T")
 
-_SQL = queries("sessions.sql")
-
 LOOK_AGAIN_MS = 1_000
 """As long as anything is under way anywhere, a worker without work looks again after this time."""
 NOBODY = 0
 """The number of a store that was opened without the name of a worker."""
-
-
-class _Time(Struct, frozen=True):
-    """When a call happens by the store's clock, and how far that is ahead of ours: at least and at most."""
-
-    now: int
-    least: int = 0
-    most: int = 0
 
 
 class PostgresFrontier(RouteTable):
@@ -104,6 +90,7 @@ class PostgresFrontier(RouteTable):
         self._shards = Shards(place.shards)
         self._quotas = Quotas(settings.class_quotas)
         self._slot = os.getpid()
+        self._fence = Fence()
         self._closed = False
         self._crowded: Crowded | None = FIRST
         """How far hosts that rest for their address were looked at again since the start; None when all were."""
@@ -142,6 +129,7 @@ class PostgresFrontier(RouteTable):
             await self._sessions.open()
             async with self._sessions.plain() as connection:
                 self._shards = await way(connection, self._place, steps())
+                self._fence = Fence((await look(connection)).rekeyings)
             if worker:
                 self.worker = await self._write(lambda it: Ledger(it).enlist(worker), NOBODY)
         except BaseException:
@@ -165,17 +153,19 @@ class PostgresFrontier(RouteTable):
         given: list[Lease] = []
         reached = [self._crowded]
 
-        async def work(transaction: Transaction, time: _Time) -> list[Lease]:
+        async def work(transaction: Transaction, time: Time) -> list[Lease]:
             self._asking = wish.worker
             asked = await affordable(transaction, wish)
             kept = await renew(transaction, [each.token for each in given], wish.ttl_ms) if given else []
             if any(kept):
                 return list(compress(given, kept))
+            if time.rests:
+                return []
             await wake(transaction, wish.worker)
             if self._crowded is not None:
                 reached[:] = [await free_crowded(transaction, self._crowded)]
             leases = await Contents(transaction).warned(await lease(transaction, asked, self._quotas))
-            given[:] = [_theirs(each, time) for each in leases]
+            given[:] = [theirs(each, time) for each in leases]
             return given
 
         leases = await self._timed(work, now)
@@ -188,8 +178,8 @@ class PostgresFrontier(RouteTable):
     async def settle(
         self, settlements: Sequence[Settlement], claims: Sequence[Claim], now: int | None = None
     ) -> list[Answer]:
-        async def work(transaction: Transaction, time: _Time) -> list[Answer]:
-            answers = await settle(transaction, [_ours(each, time) for each in settlements], claims)
+        async def work(transaction: Transaction, time: Time) -> list[Answer]:
+            answers = await settle(transaction, [ours(each, time) for each in settlements], claims)
             await declare(transaction, settlements, answers)
             return answers
 
@@ -389,9 +379,9 @@ class PostgresFrontier(RouteTable):
     async def _write(self, work: Callable[[Transaction], Awaitable[T]], now: int | None) -> T:
         return await self._timed(lambda transaction, _: work(transaction), now)
 
-    async def _timed(self, work: Callable[[Transaction, _Time], Awaitable[T]], now: int | None) -> T:
+    async def _timed(self, work: Callable[[Transaction, Time], Awaitable[T]], now: int | None) -> T:
         async def whole(connection: Connection) -> T:
-            time = await self._time(connection) if now is None else _Time(now)
+            time = await self._time(connection, now)
             transaction = self._transaction(connection, time.now)
             result = await work(transaction, time)
             await transaction.finish()
@@ -407,11 +397,13 @@ class PostgresFrontier(RouteTable):
         self._require_open()
         return await self._sessions.read(lambda connection: work(self._transaction(connection, NOBODY)))
 
-    async def _time(self, connection: Connection) -> _Time:
+    async def _time(self, connection: Connection, now: int | None) -> Time:
         before = self._clock.now()
-        row = await (await connection.execute(_SQL["clock"])).fetchone()
-        assert row is not None
-        return _Time(row[0], row[0] - self._clock.now(), row[0] - before)
+        moment = await self._fence.enter(connection)
+        rests = moment.wanted_until > moment.now
+        if now is not None:
+            return Time(now, rests=rests)
+        return Time(moment.now, moment.now - self._clock.now(), moment.now - before, rests)
 
     def _transaction(self, connection: Connection, now: int) -> Transaction:
         return Transaction(connection, self._settings, self._shards, self.worker, now, Book(self._slot))
@@ -423,24 +415,3 @@ class PostgresFrontier(RouteTable):
 
 async def _claim(claims: Sequence[Claim], transaction: Transaction) -> list[Claimed]:
     return await claim(transaction, claims)
-
-
-def _ours(settlement: Settlement, time: _Time) -> Settlement:
-    """A settlement with its times by the store's clock, rather later than earlier."""
-    if time.most == 0:
-        return settlement
-    if isinstance(settlement, RetryAt | Rerouted):
-        return replace(settlement, due=settlement.due + time.most)
-    if isinstance(settlement, Released):
-        pace = replace(settlement.pace, next_at=settlement.pace.next_at + time.most)
-        group_next_at = settlement.group_next_at and settlement.group_next_at + time.most
-        return replace(settlement, pace=pace, group_next_at=group_next_at)
-    return settlement
-
-
-def _theirs(lease: Lease, time: _Time) -> Lease:
-    """A lease with its times by the worker's clock, rather later than earlier."""
-    if time.least == 0:
-        return lease
-    pace = replace(lease.host.pace, next_at=lease.host.pace.next_at - time.least)
-    return replace(lease, host=replace(lease.host, pace=pace), until=lease.until - time.least)

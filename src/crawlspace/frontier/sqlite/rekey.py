@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from crawlspace.errors import StoreDamaged
+from crawlspace.frontier.rekeying import BATCH, DONE, LINKS, READY, UNFINISHED, Cursor, Naming, Progress, encoded
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.book import Book
@@ -24,16 +24,10 @@ from crawlspace.frontier.sqlite.condemned import bury_some
 from crawlspace.frontier.sqlite.connection import connect, durably, translated, writing
 from crawlspace.frontier.sqlite.rekey_move import Moving
 from crawlspace.frontier.sqlite.rekey_pages import Pages
-from crawlspace.frontier.sqlite.rekey_plan import WALKS, Cursor, Naming, Planning, planned_after
+from crawlspace.frontier.sqlite.rekey_plan import WALKS, Planning, planned_after, walk_over
 from crawlspace.frontier.sqlite.rekey_rest import Rest
 
 _SQL = statements(__package__, "rekey.sql")
-
-UNFINISHED = "rekey"
-"""The fact of a store whose re-keying is not over; empty or not there when there is none."""
-
-BATCH = 2_000
-"""URLs in one transaction: about a twentieth of a second."""
 
 _PLANNING = {f"plan {place.name.lower()}": place for place in WALKS}
 _MOVING = "move"
@@ -42,13 +36,6 @@ _HOSTS = "hosts"
 _CROWDS = "crowds"
 _PAGES = ("point page", "point said")
 """After the hosts: what merged pages counted for is with their heirs then."""
-READY = "ready"
-"""The stage in which all URLs are under the new rules, and the store does not say so yet."""
-LINKS = "links"
-MERGED_LINKS = "links of merged"
-DONE = "done"
-"""The stages in which archived pages are read again; their work is done by whoever has the archive."""
-
 _STAGES = (*_PLANNING, _MOVING, *_POINTING, _HOSTS, _CROWDS, *_PAGES, READY)
 _FIRST: dict[str, Cursor] = {
     **{stage: WALKS[place][1] for stage, place in _PLANNING.items()},
@@ -63,49 +50,7 @@ _FIRST: dict[str, Cursor] = {
     _CROWDS: (-1,),
     READY: (),
 }
-
-
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a re-keying is."""
-
-    rules: str
-    """Identifier of the new rules."""
-    parts: bool
-    """Pages may come apart: archived pages are read again in the end."""
-    urls: int
-    """URLs known when it began."""
-    stage: str = _STAGES[0]
-    after: tuple[int | str, ...] = _FIRST[_STAGES[0]]
-    planned: int = 0
-    moved: int = 0
-    """URLs looked at in the stage `move`."""
-    changed: int = 0
-    """URLs whose key is another now."""
-    merged: int = 0
-    """URLs that became one with another."""
-    restored: int = 0
-    """URLs that were merged before and stand for themselves again."""
-    pages: int = 0
-    """Archived pages read again."""
-    unreadable: int = 0
-    """Archived pages that could not be read."""
-    found: int = 0
-    """URLs that those pages made known."""
-
-
-def encoded(progress: Progress) -> str:
-    """The fact of a store that stands here."""
-    return msgspec.json.encode(progress).decode()
-
-
-def decoded(fact: str | None) -> Progress | None:
-    """How far a store is; None when no re-keying is under way. Raises `StoreDamaged`."""
-    if not fact:
-        return None
-    try:
-        return msgspec.json.decode(fact, type=Progress)
-    except msgspec.DecodeError as error:
-        raise StoreDamaged(f"how far the re-keying is cannot be read: {error}") from error
+_IN_ORDER = [(stage, _FIRST[stage]) for stage in _STAGES]
 
 
 @contextmanager
@@ -141,7 +86,8 @@ class Rekeying:
             for statement in ("drop_plan", "make_plan", "make_merged", "index_merged"):
                 self._connection.execute(_SQL[statement])
             (urls,) = self._connection.execute(_SQL["count_urls"]).fetchone()
-            progress = Progress(rules=rules, parts=parts, urls=urls)
+            stage, after = _IN_ORDER[0]
+            progress = Progress(rules=rules, parts=parts, urls=urls, stage=stage, after=after)
             self._connection.executemany(_SQL["write_fact"], facts.items())
             self._write(progress)
         return progress
@@ -170,10 +116,10 @@ class Rekeying:
     def _step(self, progress: Progress) -> Progress:
         stage, after = progress.stage, progress.after
         if stage in _PLANNING:
-            planning = Planning(self._connection, self._connection, self._naming)
+            planning = Planning(walk_over(self._connection), self._connection, self._naming)
             reached, n, changed = planning.step(_PLANNING[stage], after, self._batch)
             told = msgspec.structs.replace(progress, planned=progress.planned + n, changed=progress.changed + changed)
-            return _onwards(told, reached)
+            return told.onwards(_IN_ORDER, reached)
         if stage == _MOVING:
             return self._move(progress)
         rest, pages = Rest(self._connection, self._settings, self._naming), Pages(self._connection)
@@ -187,14 +133,14 @@ class Rekeying:
             _HOSTS: rest.hosts,
             _CROWDS: rest.crowds,
         }
-        return _onwards(progress, walks[stage](after, self._batch))
+        return progress.onwards(_IN_ORDER, walks[stage](after, self._batch))
 
     def _move(self, progress: Progress) -> Progress:
         key, rank, number, winner = progress.after
         start = bytes.fromhex(str(key))
         rows = planned_after(self._connection, (start, int(rank), int(number)), self._batch)
         if not rows:
-            return _onwards(progress, None)
+            return progress.onwards(_IN_ORDER, None)
         moving = Moving(self._connection, self._settings, self._naming, progress.rules)
         did, (_, winner) = moving.run(rows, (start, int(winner)))
         last = rows[-1]
@@ -204,12 +150,4 @@ class Rekeying:
             merged=progress.merged + did.merged,
             restored=progress.restored + did.restored,
         )
-        return _onwards(told, (last.key.hex(), last.rank, last.id, winner))
-
-
-def _onwards(progress: Progress, reached: Cursor | None) -> Progress:
-    """The same stage from there, or the next one."""
-    if reached is not None:
-        return msgspec.structs.replace(progress, after=reached)
-    stage = _STAGES[_STAGES.index(progress.stage) + 1]
-    return msgspec.structs.replace(progress, stage=stage, after=_FIRST[stage])
+        return told.onwards(_IN_ORDER, (last.key.hex(), last.rank, last.id, winner))

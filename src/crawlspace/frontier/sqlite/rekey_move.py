@@ -12,37 +12,19 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from crawlspace.frontier.counters import DUPLICATES, HOSTS, PAGES, STATE_NAMES
+from crawlspace.frontier.rekeying import Facts, Naming, Place, Planned, better_of, request_of
 from crawlspace.frontier.rows import Waiting
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.book import Book
-from crawlspace.frontier.sqlite.rekey_plan import Naming, Place, Planned, request_of
 from crawlspace.frontier.sqlite.urls import Place as WaitingPlace
 from crawlspace.frontier.sqlite.urls import Urls
 from crawlspace.states import UrlState
 from crawlspace.types import HOST_BYTES, host_id
 
 _SQL = statements(__package__, "rekey.sql")
-
-
-class _Facts(NamedTuple):
-    """What the counters must know of a URL."""
-
-    state: int
-    reason: str | None = None
-    token: int | None = None
-    attempts: int = 0
-    status: int | None = None
-    is_copy: int = 0
-    delayed: bool = False
-
-    @property
-    def was_met(self) -> bool:
-        """Whether it was ever queued, as a URL that was refused at once was not."""
-        return self.state != UrlState.SKIPPED or self.token is not None
 
 
 @dataclass(slots=True)
@@ -113,7 +95,7 @@ class Moving:
     def _restore(self, row: Planned, hid: int) -> None:
         found = self._connection.execute(_SQL["merged_facts"], (row.id,)).fetchone()
         *told, counted_at, due_at, winner = found
-        facts = _Facts(*told)._replace(delayed=due_at is not None)
+        facts = Facts(*told)._replace(delayed=due_at is not None)
         where = {"id": row.id, "hid": hid, "tail": row.key[HOST_BYTES:]}
         if facts.state == UrlState.QUEUED:
             waiting = Waiting._make(self._connection.execute(_SQL["restore_waiting"], where).fetchone())
@@ -156,20 +138,20 @@ class Moving:
         facts = self._connection.execute(_SQL["merged_facts"], (number,)).fetchone()
         return (facts[3],)
 
-    def _absorb_waiting(self, row: Planned, winner: int, hid: int) -> _Facts:
+    def _absorb_waiting(self, row: Planned, winner: int, hid: int) -> Facts:
         place = self._waiting(row.hid, row.id)
         old = place.row
         self._connection.execute(_SQL["bury_waiting"], _merged_row(place, winner, self._rules, hid))
         self._urls.remove(place)
         stayed = self._urls.waiting(hid, winner)
         if stayed is not None:
-            self._urls.replace(stayed, _better_of(stayed.row, old))
+            self._urls.replace(stayed, better_of(stayed.row, old))
             self._moved.touched.add(hid)
         return _facts_of(place)
 
     # -- counting -------------------------------------------------------------------------------------------
 
-    def _count(self, hid: int, facts: _Facts, n: int) -> None:
+    def _count(self, hid: int, facts: Facts, n: int) -> None:
         """`n` URLs of this kind more at a host."""
         delta = self._book.host(hid)
         if facts.state == UrlState.QUEUED and facts.delayed:
@@ -190,10 +172,10 @@ class Moving:
         if n > 0 and facts.was_met:
             self._meet(hid)
 
-    def _total(self, facts: _Facts, n: int) -> None:
+    def _total(self, facts: Facts, n: int) -> None:
         """`n` URLs of this kind more in all. Requests and bytes were what they were."""
         self._book.add(STATE_NAMES[UrlState(facts.state)], n)
-        if facts.state == UrlState.DONE and facts.status is not None and 200 <= facts.status < 300:
+        if facts.is_page:
             self._book.add(PAGES, n)
         if facts.is_copy:
             self._book.add(DUPLICATES, n)
@@ -237,8 +219,8 @@ class Moving:
             self._heirs[hid] = host_id(self._naming.heir(name).key)
         return self._heirs[hid]
 
-    def _outcome_facts(self, number: int) -> _Facts:
-        return _Facts(*self._connection.execute(_SQL["outcome_facts"], (number,)).fetchone())
+    def _outcome_facts(self, number: int) -> Facts:
+        return Facts(*self._connection.execute(_SQL["outcome_facts"], (number,)).fetchone())
 
     def _waiting(self, hid: int, number: int) -> WaitingPlace:
         place = self._urls.waiting(hid, number)
@@ -246,8 +228,8 @@ class Moving:
         return place
 
 
-def _facts_of(place: WaitingPlace) -> _Facts:
-    return _Facts(int(UrlState.QUEUED), attempts=place.row.attempts, delayed=place.due_at is not None)
+def _facts_of(place: WaitingPlace) -> Facts:
+    return Facts(int(UrlState.QUEUED), attempts=place.row.attempts, delayed=place.due_at is not None)
 
 
 def _merged_row(place: WaitingPlace, winner: int, rules: str, hid: int) -> tuple[object, ...]:
@@ -256,13 +238,3 @@ def _merged_row(place: WaitingPlace, winner: int, rules: str, hid: int) -> tuple
     mine = (row.url, row.depth, row.hops, row.attempts, row.parent, row.relation, row.found_at, row.label, row.meta)
     last = (row.request, row.history, row.generation, place.due_at, row.suspect)
     return (row.id, winner, rules, hid, row.front_class, *mine, *last)
-
-
-def _better_of(stays: Waiting, goes: Waiting) -> Waiting:
-    """The row that stays, with the better class and way of both, and the caution that either of them asks for."""
-    better = stays._replace(
-        front_class=min(stays.front_class, goes.front_class), suspect=max(stays.suspect, goes.suspect)
-    )
-    if goes.depth < stays.depth:
-        better = better._replace(depth=goes.depth, hops=goes.hops, parent=goes.parent, relation=goes.relation)
-    return better

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlite3
 
 from crawlspace.frontier.content import EXACT, NEAR
+from crawlspace.frontier.rekeying import Cursor
 from crawlspace.frontier.sql import statements
-from crawlspace.frontier.sqlite.rekey_plan import Cursor
 from crawlspace.types import Verdict
 
 _SQL = statements(__package__, "rekey_pages.sql")

@@ -9,11 +9,11 @@ import sqlite3
 from typing import NamedTuple
 
 from crawlspace.frontier.counters import DUPLICATES, HOSTS
+from crawlspace.frontier.rekeying import Cursor, Named, Naming
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.rekey_pages import Pages
-from crawlspace.frontier.sqlite.rekey_plan import Cursor, Named, Naming
 from crawlspace.policy.groups import address_name, domain_name
 from crawlspace.types import FINGERPRINT_BYTES, HOST_BYTES, Reason, host_id
 

@@ -1,86 +1,47 @@
 """What a re-keying would do, without doing it; and what a re-keyed store remembers of the URLs it merged.
 
 The store is read at one moment, also while a crawl runs, and never written. The plan lies in a nameless database that
-SQLite keeps beyond its cache in a file and deletes by itself.
+SQLite keeps beyond its cache in a file and deletes by itself, whatever the store is.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
+from crawlspace.frontier import rekeying
+from crawlspace.frontier.rekeying import (
+    BATCH,
+    EXAMPLES,
+    Cursor,
+    Forecast,
+    Merge,
+    Merged,
+    Naming,
+    Place,
+    Planned,
+    Reading,
+    Source,
+    state_of,
+)
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sql import statements
 from crawlspace.frontier.sqlite.connection import connect_reading, reading, translated, writing
-from crawlspace.frontier.sqlite.rekey import BATCH
-from crawlspace.frontier.sqlite.rekey_plan import WALKS, Naming, Place, Planned, Planning, planned_after
-from crawlspace.states import UrlState
-from crawlspace.types import HOST_BYTES, Pointer, QueuedUrl
+from crawlspace.frontier.sqlite.rekey_plan import WALKS, Planning, planned_after, walk_over
+from crawlspace.types import HOST_BYTES
 
 _SQL = statements(__package__, "rekey.sql")
 
-EXAMPLES = 10
 _PLAN_CACHE = "cache_size = -65536"
-_STATES = {rank: state for state, rank in ((UrlState.DONE, 0), (UrlState.STORED, 1), (UrlState.REDIRECTED, 2))}
-_STATES |= {3: UrlState.QUEUED, 4: UrlState.QUEUED, 5: UrlState.DEAD, 6: UrlState.SKIPPED, 7: UrlState.REDIRECTED}
-
-
-class Merge(NamedTuple):
-    """Two URLs that become one."""
-
-    goes: str
-    state: UrlState
-    stays: str
-    stays_state: UrlState
-
-
-@dataclass(slots=True)
-class Forecast:
-    """What would change."""
-
-    urls: int = 0
-    changed: int = 0
-    merged: int = 0
-    restored: int = 0
-    merges: list[Merge] = field(default_factory=list)
-    """Some of them."""
-    changes: list[str] = field(default_factory=list)
-    """Addresses of some URLs whose key changes without a merge."""
-
-
-class Source(NamedTuple):
-    """A URL whose answer led to others."""
-
-    cursor: int
-    url: QueuedUrl
-    state: UrlState
-    target: str | None
-    """Where it redirects to."""
-    pointer: Pointer | None
-
-
-class Merged(NamedTuple):
-    """A URL that was merged into another, as it was then."""
-
-    id: int
-    url: str
-    state: UrlState
-    reason: str | None
-    at: int | None
-    status: int | None
-    pointer: Pointer | None
-    rules: str
-    """Identifier of the rules under which the two became one."""
 
 
 class Survey:
     """One look at a store. Made by `open_survey`."""
 
-    def __init__(self, store: sqlite3.Connection, plan: sqlite3.Connection, naming: Naming) -> None:
+    def __init__(self, store: Reading, plan: sqlite3.Connection, naming: Naming) -> None:
         self.store = store
         self._plan = plan
         self._naming = naming
@@ -89,7 +50,7 @@ class Survey:
         """Look at every URL."""
         told = Forecast()
         for place in WALKS:
-            if place is not Place.MERGED or has_merged(self.store):
+            if place is not Place.MERGED or self.store.has_merged():
                 self._look_at(place, told)
         for group in self._groups():
             self._judge(group, told)
@@ -102,13 +63,13 @@ class Survey:
     def every_source(self, limit: int) -> Iterator[Source]:
         """URLs whose answer led to others, read so many at once."""
         after = 0
-        while batch := sources(self.store, after, limit):
+        while batch := self.store.sources(after, limit):
             yield from batch
             after = batch[-1].cursor
 
     def _look_at(self, place: Place, told: Forecast) -> None:
-        planning = Planning(self.store, self._plan, self._naming)
-        after = WALKS[place][1]
+        planning = Planning(self.store.walk, self._plan, self._naming)
+        after: Cursor | None = None
         while True:
             with writing(self._plan):
                 reached, n, changed = planning.step(place, after, BATCH)
@@ -134,89 +95,73 @@ class Survey:
         if first is row:
             told.restored += not row.is_live
             if row.is_live and not row.stays and len(told.changes) < EXAMPLES:
-                told.changes.append(self._url(row))
+                told.changes.append(self.store.url(row))
         elif row.is_live:
             told.merged += 1
             if len(told.merges) < EXAMPLES:
-                told.merges.append(Merge(self._url(row), _state(row), self._url(first), _state(first)))
+                told.merges.append(Merge(self.store.url(row), state_of(row), self.store.url(first), state_of(first)))
 
-    def _url(self, row: Planned) -> str:
+
+@contextmanager
+def open_survey(store: Reading, naming: Naming) -> Iterator[Survey]:
+    """Look at a store as it is at the moment of this reading."""
+    with closing(sqlite3.connect("", isolation_level=None)) as plan:
+        for pragma in (_PLAN_CACHE, "journal_mode = OFF", "synchronous = OFF"):
+            plan.execute(f"PRAGMA {pragma}")
+        plan.execute(_SQL["make_plan"])
+        yield Survey(store, plan, naming)
+
+
+@contextmanager
+def open_reading(path: Path, settings: FrontierSettings, *, one_moment: bool = False) -> Iterator[SqliteReading]:
+    """A store to read from while others write; with `one_moment` it stays as it is now."""
+    with translated(str(path)), closing(connect_reading(str(path), settings)) as store:
+        if one_moment:
+            with reading(store):
+                yield SqliteReading(store)
+        else:
+            yield SqliteReading(store)
+
+
+class SqliteReading:
+    """A look at a store; see `rekeying.Reading`."""
+
+    def __init__(self, store: sqlite3.Connection) -> None:
+        self._store = store
+        self._walk = walk_over(store)
+
+    def walk(self, place: Place, after: Cursor | None, limit: int) -> list[tuple[Any, ...]]:
+        """The next rows of a table."""
+        return self._walk(place, after, limit)
+
+    def url(self, row: Planned) -> str:
+        """The address of a URL of the plan."""
         where = {"id": row.id, "hid": row.hid}
-        url: str = self.store.execute(_SQL["url_of_live" if row.is_live else "url_of"], where).fetchone()[0]
+        url: str = self._store.execute(_SQL["url_of_live" if row.is_live else "url_of"], where).fetchone()[0]
         return url
 
+    def has_followed(self) -> bool:
+        """Whether the crawl ever followed a link; one of a list alone never does."""
+        return any(self._store.execute(_SQL[name]).fetchone() for name in ("followed", "follows"))
 
-def _state(row: Planned) -> UrlState:
-    return _STATES[row.rank % 10]
+    def has_merged(self) -> bool:
+        """Whether the store was ever re-keyed."""
+        return bool(self._store.execute(_SQL["has_merged"]).fetchone()[0])
 
+    def sources(self, after: int, limit: int) -> list[Source]:
+        """The next URLs whose answer led to others, by number."""
+        found = []
+        for number, hid, tail, *rest in self._store.execute(_SQL["sources"], (after, limit)):
+            found.append(rekeying.source(number, number, hid.to_bytes(HOST_BYTES, "big") + tail, rest))
+        return found
 
-@contextmanager
-def open_survey(path: Path, settings: FrontierSettings, naming: Naming) -> Iterator[Survey]:
-    """Look at a store as it is at this moment."""
-    with translated(str(path)):
-        store = connect_reading(str(path), settings)
-        plan = sqlite3.connect("", isolation_level=None)
-        try:
-            for pragma in (_PLAN_CACHE, "journal_mode = OFF", "synchronous = OFF"):
-                plan.execute(f"PRAGMA {pragma}")
-            plan.execute(_SQL["make_plan"])
-            with reading(store):
-                yield Survey(store, plan, naming)
-        finally:
-            plan.close()
-            store.close()
+    def merged_sources(self, after: int, limit: int) -> list[Source]:
+        """The same of URLs that were merged, in the name and without the key of the URL that stayed."""
+        rows = self._store.execute(_SQL["merged_sources"], (after, limit))
+        return [rekeying.source(number, winner, b"", rest) for number, winner, *rest in rows]
 
-
-@contextmanager
-def open_reading(path: Path, settings: FrontierSettings) -> Iterator[sqlite3.Connection]:
-    """A store to read from while others write."""
-    with translated(str(path)):
-        store = connect_reading(str(path), settings)
-        try:
-            yield store
-        finally:
-            store.close()
-
-
-def has_followed(store: sqlite3.Connection) -> bool:
-    """Whether the crawl ever followed a link; one of a list alone never does."""
-    return any(store.execute(_SQL[name]).fetchone() for name in ("followed", "follows"))
-
-
-def has_merged(store: sqlite3.Connection) -> bool:
-    """Whether the store was ever re-keyed."""
-    return bool(store.execute(_SQL["has_merged"]).fetchone()[0])
-
-
-def sources(store: sqlite3.Connection, after: int, limit: int) -> list[Source]:
-    """The next URLs whose answer led to others, by number."""
-    found = []
-    for number, hid, tail, *rest in store.execute(_SQL["sources"], (after, limit)):
-        found.append(_source(number, number, hid.to_bytes(HOST_BYTES, "big") + tail, rest))
-    return found
-
-
-def merged_sources(store: sqlite3.Connection, after: int, limit: int) -> list[Source]:
-    """The same of URLs that were merged, in the name and without the key of the URL that stayed."""
-    rows = store.execute(_SQL["merged_sources"], (after, limit))
-    return [_source(number, winner, b"", rest) for number, winner, *rest in rows]
-
-
-def _source(cursor: int, number: int, key: bytes, rest: list[object]) -> Source:
-    url, front_class, depth, hops, label, meta, state, target, file, offset, length = rest
-    queued = QueuedUrl(number, key, url, front_class, depth, hops, label=label, meta=meta)  # type: ignore[arg-type]
-    pointer = None if file is None else Pointer(file, offset, length)  # type: ignore[arg-type]
-    return Source(cursor, queued, UrlState(state), target, pointer)  # type: ignore[arg-type]
-
-
-def merged_into(store: sqlite3.Connection, number: int, limit: int = 100) -> list[Merged]:
-    """What was merged into a URL, oldest first."""
-    if not has_merged(store):
-        return []
-    found = []
-    for number_, url, state, reason, at, status, file, offset, length, rules in store.execute(
-        _SQL["merged_into"], (number, limit)
-    ):
-        pointer = None if file is None else Pointer(file, offset, length)
-        found.append(Merged(number_, url, UrlState(state), reason, at, status, pointer, rules))
-    return found
+    def merged_into(self, number: int, limit: int = 100) -> list[Merged]:
+        """What was merged into a URL, oldest first."""
+        if not self.has_merged():
+            return []
+        return [rekeying.merged(row) for row in self._store.execute(_SQL["merged_into"], (number, limit))]
