@@ -221,6 +221,29 @@ def test_a_request_goes_by_its_route_and_all_are_closed() -> None:
     asyncio.run(main())
 
 
+def test_a_proxy_of_a_route_that_fails_is_told_once() -> None:
+    async def main() -> None:
+        # Nobody listens at the first port of all.
+        proxies = ["http://127.0.0.1:1", "http://127.0.0.2:1"]
+        options = {"network": {"allow": ["127.0.0.0/8"]}, "routes": {"p": {"kind": "http", "proxies": proxies}}}
+        told: list[str] = []
+        routed = RoutedFetcher(
+            Scripted(),
+            route_fetchers(convert(options, "test"), ManualClock()),
+            ManualClock(),
+            lambda warned: told.append(warned.message),
+        )
+        for number in range(4):
+            result = await routed.fetch(FetchRequest(f"http://127.0.0.{number + 3}/", route="p"))
+            assert result.error is FetchError.LOCAL
+            result = await routed.fetch(FetchRequest(f"http://127.0.0.{number + 3}/", route="p"))
+            assert result.error is FetchError.LOCAL
+        await routed.close()
+        assert [words.partition(": 127")[0] for words in told] == [f"route p: proxy {proxy}" for proxy in proxies]
+
+    asyncio.run(main())
+
+
 def test_further_fields_give_way_to_the_requests_own() -> None:
     async def main() -> None:
         inner = Scripted()

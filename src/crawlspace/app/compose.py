@@ -189,7 +189,7 @@ class OpenCrawl:
         )
         house = House(settings.browser)
         routes = route_fetchers(settings, plan.clock, self.directory.path, house)
-        fetcher = RoutedFetcher(plain, routes, plan.clock)
+        fetcher = RoutedFetcher(plain, routes, plan.clock, plan.watch)
         recent = self.intake.recent
         committer = Committer(self.frontier, self.archive, recent, plan.clock, plan.watch)
         if settings.archive.revisits:

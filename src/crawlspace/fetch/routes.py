@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from crawlspace.clock import Clock
+from crawlspace.events import Warned
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult
 from crawlspace.fetch.impersonate import ImpersonateRoute
 from crawlspace.fetch.proxy import check_proxies
@@ -16,6 +17,7 @@ from crawlspace.fetch.rendering.settings import BrowserRoute
 from crawlspace.fetch.secrets import check_variables
 from crawlspace.fetch.service import ServiceRoute
 from crawlspace.fetch.sessions import LOGIN_SECONDS, SessionSettings
+from crawlspace.fetch.tunnel import PROXY
 from crawlspace.policy.routes import LONGEST, RouteBase
 from crawlspace.ports import Fetcher
 
@@ -83,13 +85,24 @@ class Dressed:
         await self._fetcher.close()
 
 
-class RoutedFetcher:
-    """A fetcher for each route beside the plain one; `ports.Fetcher`."""
+def _nobody(_: Warned) -> None:
+    """Who listens where nobody does."""
 
-    def __init__(self, plain: Fetcher, routes: Mapping[str, Fetcher], clock: Clock) -> None:
+
+class RoutedFetcher:
+    """A fetcher for each route beside the plain one; `ports.Fetcher`.
+
+    The first failure of each proxy of a route is told: its URLs find other ways or an end, and nobody would notice.
+    """
+
+    def __init__(
+        self, plain: Fetcher, routes: Mapping[str, Fetcher], clock: Clock, watch: Callable[[Warned], None] = _nobody
+    ) -> None:
         self._plain = plain
         self._routes = routes
         self._clock = clock
+        self._watch = watch
+        self._told: set[tuple[str, str]] = set()
 
     async def fetch(self, request: FetchRequest) -> FetchResult:
         """See `ports.Fetcher`."""
@@ -101,7 +114,16 @@ class RoutedFetcher:
             result = FetchResult(request.url, self._clock.now(), error=FetchError.LOCAL, detail=why)
         else:
             result = await fetcher.fetch(request)
+            if result.error is FetchError.LOCAL and result.detail.startswith(PROXY):
+                self._tell(request.route, result.detail)
         return msgspec.structs.replace(result, route=request.route)
+
+    def _tell(self, route: str, detail: str) -> None:
+        """Tell of a proxy that fails, once; there are as many of them as settings name."""
+        known = route, detail.split(": ", 1)[0]
+        if known not in self._told:
+            self._told.add(known)
+            self._watch(Warned(f"route {route}: {detail}; its further failures are told by `explain` alone"))
 
     async def close(self) -> None:
         """See `ports.Fetcher`; what one raises does not keep the others open."""

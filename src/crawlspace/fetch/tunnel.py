@@ -28,6 +28,9 @@ from crawlspace.fetch.request import NO_FIELDS, Origin
 from crawlspace.fetch.resolve import Endpoint, NetworkSettings, literal
 from crawlspace.fetch.response import ResponseReader
 
+PROXY = "proxy "
+"""How the words for a proxy's failure begin; its address follows, and a colon."""
+
 
 class _Way(NamedTuple):
     """From us to an origin."""
@@ -67,7 +70,7 @@ class Tunnels:
         except _ThroughProxy as failure:
             raise Unreachable(failure.error, failure.detail) from failure
         except Unreachable as failure:
-            raise Unreachable(FetchError.LOCAL, f"proxy {proxy}: {failure.detail}") from failure
+            raise Unreachable(FetchError.LOCAL, f"{PROXY}{proxy}: {failure.detail}") from failure
 
     def login_field(self, proxy: Proxy) -> Mapping[str, str]:
         """The field that proves to a proxy who we are."""
