@@ -15,7 +15,6 @@ import msgspec
 
 from crawlspace import __version__
 from crawlspace.app.directory import CrawlDirectory
-from crawlspace.app.raw import read_archive
 from crawlspace.app.rekeyers import Crawl, Rekeyer, look_at, open_rekeyer
 from crawlspace.app.rules import (
     LEARNED,
@@ -28,8 +27,9 @@ from crawlspace.app.rules import (
     under,
     written,
 )
+from crawlspace.app.snapshot import reading_disk
 from crawlspace.app.store import Store, open_beside, open_store, open_to_read, put_right
-from crawlspace.archive.warc import WarcArchive
+from crawlspace.archive.reader import Reader
 from crawlspace.clock import Clock
 from crawlspace.engine.intake import Intake
 from crawlspace.engine.recent import Recent
@@ -183,7 +183,7 @@ async def outlook(directory: CrawlDirectory, settings: Settings, clock: Clock) -
     ):
         forecast = survey.forecast()
         parts = may_part(old, target.policy.text) and look.has_followed()
-        parting = _look_at_pages(survey, target, _archive(directory, settings, clock)) if parts else None
+        parting = _look_at_pages(survey, target, _archive(directory, settings)) if parts else None
     return Outlook(difference(old, target.policy.text), forecast, parting)
 
 
@@ -195,7 +195,7 @@ async def _notes(directory: CrawlDirectory, settings: Settings, clock: Clock) ->
         await frontier.close()
 
 
-def _look_at_pages(survey: Survey, target: _Target, archive: WarcArchive) -> Parting:
+def _look_at_pages(survey: Survey, target: _Target, archive: Reader) -> Parting:
     """Count the links of archived pages that nobody has a key for."""
     told = Parting()
     new: set[bytes] = set()
@@ -306,7 +306,7 @@ class _Offering:
         if progress.stage == DONE:
             return progress
         settings = self.target.settings
-        archive = _archive(self.directory, settings, self.clock)
+        archive = _archive(self.directory, settings)
         frontier = await open_beside(self.directory, settings.frontier(), self.clock)
         try:
             with look_at(self._crawl) as look:
@@ -334,7 +334,7 @@ class _Offering:
         progress: Progress,
         batch: list[Source],
         frontier: Store,
-        readers: tuple[Intake, WarcArchive],
+        readers: tuple[Intake, Reader],
     ) -> Progress:
         if not batch:
             stage = MERGED_LINKS if progress.stage == LINKS else DONE
@@ -372,11 +372,12 @@ def _intake(target: _Target, *, follow: bool) -> Intake:
     return Intake(target.identity, target.scope, target.settings.priority, Recent(), follow)
 
 
-def _archive(directory: CrawlDirectory, settings: Settings, clock: Clock) -> WarcArchive:
-    return read_archive(directory, settings, clock)
+def _archive(directory: CrawlDirectory, settings: Settings) -> Reader:
+    """The archives of the directory and of those that were named beside it."""
+    return Reader(reading_disk(directory, settings), directory.archive, settings.archive.max_record)
 
 
-def _claims_of(source: Source, intake: Intake, archive: WarcArchive, settings: Settings) -> list[Claim] | None:
+def _claims_of(source: Source, intake: Intake, archive: Reader, settings: Settings) -> list[Claim] | None:
     """What a stored answer leads to under the new rules; None when its capture cannot be read."""
     if source.state is UrlState.REDIRECTED:
         address = intake.identity.identify(source.target or "", source.url.url)

@@ -11,7 +11,16 @@ import click
 
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.rekey import Outlook, Parting, apply, outlook
-from crawlspace.cli.options import as_json, config_file, directory_argument, echo_json, overrides, run, settings_of
+from crawlspace.cli.options import (
+    also_option,
+    as_json,
+    config_file,
+    directory_argument,
+    echo_json,
+    overrides,
+    run,
+    settings_of,
+)
 from crawlspace.clock import SystemClock
 from crawlspace.frontier.rekeying import DONE, Forecast, Progress
 from crawlspace.observe.printable import printable
@@ -22,16 +31,24 @@ TELL_SECONDS = 5.0
 @click.command("rekey")
 @directory_argument
 @click.option("--apply", "go", is_flag=True, help="Do it. Killed at any moment, the same command goes on.")
+@also_option
 @as_json
 @config_file
 @overrides
-def command(directory: Path, go: bool, json_lines: bool, config: Path | None, overrides: Sequence[str]) -> None:
+def command(
+    directory: Path,
+    go: bool,
+    also: tuple[Path, ...],
+    json_lines: bool,
+    config: Path | None,
+    overrides: Sequence[str],
+) -> None:
     """Take a crawl to the URL rules of the settings; without --apply, say what that would do.
 
     URLs that become one keep the best state and the histories of both; nothing is fetched, and captures are not
     touched. Where pages may come apart, the links of archived pages are offered again.
     """
-    place = CrawlDirectory(directory)
+    place = CrawlDirectory(directory, also)
     settings = settings_of(place, config, overrides)
     if not go:
         _tell_outlook(run(lambda: outlook(place, settings, SystemClock())), directory, json_lines)

@@ -14,13 +14,14 @@ import pytest
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.rekey import apply, outlook
 from crawlspace.app.rekeyers import Crawl, look_at, open_rekeyer
+from crawlspace.app.store import open_beside
 from crawlspace.errors import CrawlDirError
 from crawlspace.frontier.rekeying import BATCH, DONE, Named, Progress
 from crawlspace.settings import Settings
 from crawlspace.states import UrlState
 from crawlspace.testing.clock import ManualClock
 from crawlspace.testing.rekey_stores import HASH_KEY, T0, settings_with
-from crawlspace.types import Address, RequestSpec, host_id
+from crawlspace.types import Address, Joined, Pointer, RequestSpec, host_id
 from crawlspace.urls import Identity, policy_from
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -277,6 +278,24 @@ class RekeyContract:
         assert all(
             (each.pointer is None) == (row["segment"] is None) for each, row in zip(told, expected, strict=True)
         )
+
+    def test_captures_of_merged_urls_are_found_in_files_that_were_joined_later(self, tmp_path: Path) -> None:
+        crawl = self.make(tmp_path / "c")
+        self.rekey(crawl, policy="aggressive")
+        settings = settings_with().frontier()
+        row = next(row for row in self.tables(crawl)["merged"] if row["segment"] is not None)
+
+        async def join() -> None:
+            store = await open_beside(crawl, settings, ManualClock(T0))
+            try:
+                await store.relocate([Joined("whole.warc.gz", 10**7, (("a.warc.gz", 77),))])
+            finally:
+                await store.close()
+
+        asyncio.run(join())
+        with look_at(Crawl(crawl, settings, ManualClock(T0))) as look:
+            told = {each.id: each.pointer for each in look.merged_into(row["winner"])}
+        assert told[row["id"]] == Pointer("whole.warc.gz", row["offset"] + 77, row["length"])
 
     def test_a_redirect_to_another_spelling_of_itself_gives_way_to_the_page(self, tmp_path: Path) -> None:
         """Else http that redirects to https would end the page that was still to be fetched."""

@@ -48,4 +48,5 @@ async def relocate(transaction: Transaction, joined: Sequence[Joined]) -> None:
     }
     await transaction.run(_SQL["move_outcomes"], **columns)
     await transaction.run(_SQL["move_visits"], **columns)
+    await transaction.run(_SQL["move_merged"], **columns)
     await transaction.run(_SQL["drop_segments"], segment=columns["segment"])

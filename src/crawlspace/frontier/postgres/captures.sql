@@ -35,6 +35,12 @@ UPDATE visit v SET segment = m.target, "offset" = v."offset" + m.base
 FROM unnest(%(segment)s::integer[], %(target)s::integer[], %(base)s::bigint[]) AS m (segment, target, base)
 WHERE v.segment = m.segment;
 
+-- name: move_merged
+-- And those of URLs that became one with others.
+UPDATE merged g SET segment = m.target, "offset" = g."offset" + m.base
+FROM unnest(%(segment)s::integer[], %(target)s::integer[], %(base)s::bigint[]) AS m (segment, target, base)
+WHERE g.segment = m.segment;
+
 -- name: drop_segments
 -- The files that are gone.
 DELETE FROM segment WHERE id = ANY (%(segment)s::integer[]);

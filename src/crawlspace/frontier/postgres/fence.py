@@ -12,8 +12,8 @@ from typing import NamedTuple
 from crawlspace.errors import Rekeyed
 from crawlspace.frontier.postgres.sessions import Connection, queries
 
-WANTED = "rekey_wanted"
-"""The fact that says until when, by the store's own time, somebody wants all to rest who would lease something."""
+FACT = "rekeyings"
+"""The fact that says how often a re-keying has begun, and until when somebody who wants one asks all to rest."""
 
 _SQL = queries("fence.sql")
 
@@ -45,10 +45,17 @@ class Fence:
 
 
 async def look(connection: Connection) -> Moment:
-    """What time it is, and how often the store was re-keyed."""
+    """What time it is, how often the store was re-keyed, and whether somebody wants to."""
     row = await (await connection.execute(_SQL["now"])).fetchone()
     assert row is not None
-    return Moment(*row)
+    now, fact = row
+    rekeyings, _, wanted_until = (fact or "0 0").partition(" ")
+    return Moment(now, int(rekeyings), int(wanted_until))
+
+
+def fact_of(rekeyings: int, wanted_until: int = 0) -> dict[str, str]:
+    """What `look` is to find."""
+    return {FACT: f"{rekeyings} {wanted_until}"}
 
 
 async def keep_out(connection: Connection) -> None:

@@ -7,12 +7,8 @@ SELECT pg_advisory_xact_lock_shared(hashtextextended('crawlspace rules ' || curr
 SELECT pg_advisory_xact_lock(hashtextextended('crawlspace rules ' || current_schema(), 0));
 
 -- name: now
--- The store's own time in milliseconds, how often its URLs were taken to other rules, and until when somebody who wants to
--- do that asks the others to rest.
-SELECT
-  (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
-  coalesce((SELECT value::integer FROM meta WHERE key = 'rekeyings'), 0),
-  coalesce((SELECT value::bigint FROM meta WHERE key = 'rekey_wanted'), 0);
+-- The store's own time in milliseconds, and what keeps workers and a re-keying apart: one fact, since this is asked each time.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, (SELECT value FROM meta WHERE key = 'rekeyings');
 
 -- name: first
 -- Whether this session is the one that re-keys: there is one at a time.

@@ -137,10 +137,10 @@ class Rekeying:
                 raise _others_at_work(leased)
             [(urls,)] = await transaction.rows(_SQL["count_urls"])
             await transaction.run(_SQL["drop_plan"])
-            await transaction.run(_SQL["count_rekeying"])
+            begun = (await fence.look(transaction.connection)).rekeyings + 1
             stage, after = _STAGES[0]
             progress = Progress(rules=rules, parts=parts, urls=urls, stage=stage, after=after)
-            await _write(transaction, {**facts, UNFINISHED: encoded(progress), fence.WANTED: "0"})
+            await _write(transaction, {**facts, UNFINISHED: encoded(progress), **fence.fact_of(begun)})
             return progress
 
         return await self._alone(begin)
@@ -153,7 +153,7 @@ class Rekeying:
             if not leased:
                 return
             if self._clock.monotonic() >= deadline:
-                await self._alone(lambda it: _write(it, {fence.WANTED: "0"}))
+                await self._alone(lambda it: _ask_for_rest(it, 0))
                 raise _others_at_work(leased)
             await self._clock.sleep(LOOK_AGAIN_SECONDS)
 
@@ -284,7 +284,7 @@ async def _rests(transaction: Transaction) -> list[Row]:
     """Ask workers to rest for a while; who leases hosts still."""
     while await reclaim(transaction):
         pass
-    await _write(transaction, {fence.WANTED: str(transaction.now + REST_MS)})
+    await _ask_for_rest(transaction, transaction.now + REST_MS)
     return await transaction.rows(_SQL["leases"])
 
 
@@ -295,3 +295,8 @@ def _others_at_work(leased: list[Row]) -> OthersAtWork:
         f"{n} hosts of this crawl are being visited, by {workers}",
         hint="let its workers end first; the leases of one that was killed end after two minutes",
     )
+
+
+async def _ask_for_rest(transaction: Transaction, until: int) -> None:
+    """Let workers lease nothing until this time."""
+    await _write(transaction, fence.fact_of((await fence.look(transaction.connection)).rekeyings, until))

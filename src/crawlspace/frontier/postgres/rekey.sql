@@ -7,11 +7,6 @@ SELECT value FROM meta WHERE key = 'rekey' FOR UPDATE;
 INSERT INTO meta (key, value) SELECT * FROM unnest(%(key)s::text[], %(value)s::text[])
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
--- name: count_rekeying
--- One re-keying more has begun.
-INSERT INTO meta (key, value) VALUES ('rekeyings', '1')
-ON CONFLICT (key) DO UPDATE SET value = (meta.value::integer + 1)::text;
-
 -- name: drop_plan
 -- The plan was carried out, or is to be made anew.
 TRUNCATE rekey_plan;

@@ -30,7 +30,9 @@ def relocate(connection: sqlite3.Connection, joined: Sequence[Joined]) -> None:
         [(target,)] = connection.execute(_SQL["add_segment"], (whole.name, whole.length)).fetchall()
         moves = [(number, target, base) for number, base in parts]
         connection.executemany(_SQL["add_move"], moves)
-    for step in ("move_outcomes", "move_visits", "drop_segments", "end_moves"):
+    [(has_merged,)] = connection.execute(_SQL["has_merged"]).fetchall()
+    merged = ("move_merged",) if has_merged else ()
+    for step in ("move_outcomes", "move_visits", *merged, "drop_segments", "end_moves"):
         connection.execute(_SQL[step])
 
 

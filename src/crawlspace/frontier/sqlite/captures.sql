@@ -32,6 +32,14 @@ UPDATE outcome SET segment = m.target, offset = offset + m.base FROM temp.moved 
 -- Earlier captures too.
 UPDATE visit SET segment = m.target, offset = offset + m.base FROM temp.moved m WHERE visit.segment = m.segment;
 
+-- name: has_merged
+-- Whether this store was ever re-keyed.
+SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'merged';
+
+-- name: move_merged
+-- And those of URLs that became one with others.
+UPDATE merged SET segment = m.target, offset = offset + m.base FROM temp.moved m WHERE merged.segment = m.segment;
+
 -- name: drop_segments
 -- The files that are gone.
 DELETE FROM segment WHERE id IN (SELECT segment FROM temp.moved);
