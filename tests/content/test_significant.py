@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlspace.content import significant
 from crawlspace.content.significant import (
     FieldName,
     SignificantSettings,
@@ -94,3 +95,18 @@ def test_kin_keeps_its_number_for_ever() -> None:
 def test_a_field_that_no_rule_reads_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({"fields": ["colour"]}, SignificantSettings)
+
+
+PIECES = ["$ 5", "v1.2", "SKU: a1", "2024", "3 March", "12.", "word", "é", "(a) 1.2", "-", "99 usd", ";", "isbn"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12), st.sampled_from(["", " "]))
+def test_no_field_is_missed_by_asking_first_which_there_are(pieces: list[str], between: str) -> None:
+    text = between.join(pieces)
+    found = {
+        name: significant._values(each[0].decode() for each in pattern.finditer(text.encode()))
+        for name, pattern in significant._COMPILED.items()
+    }
+    names = tuple(significant._COMPILED)
+    assert significant_fields(text, names) == {name: values for name, values in found.items() if values}
+    assert significant_fields(text.encode(), names) == significant_fields(text, names)

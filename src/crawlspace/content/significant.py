@@ -11,12 +11,13 @@ field too many only keeps pages apart, a field too few merges what differs; so t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
-from crawlspace.content.patterns import any_of, compiled
+from crawlspace.content.patterns import Present, any_of, compiled
 from crawlspace.content.volatile import DATE, MONTH, NTH
 
 FieldName = Literal["price", "date", "year", "sku", "version", "clause", "number"]
@@ -64,17 +65,27 @@ Fields = Mapping[str, tuple[str, ...]]
 
 
 def significant_fields(
-    text: str, names: tuple[FieldName, ...] = SignificantSettings().fields, given: Mapping[str, str] | None = None
+    text: str | bytes,
+    names: tuple[FieldName, ...] = SignificantSettings().fields,
+    given: Mapping[str, str] | None = None,
 ) -> Fields:
-    """The significant fields of a text made by `page_text` or `plain_text`, and those given, such as `title`."""
-    plain = text.encode("utf-8", "replace")
+    """The significant fields of a text with its volatile parts masked, and those given, such as `title`."""
+    plain = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     fields: dict[str, tuple[str, ...]] = {}
-    for name in names:
-        fields[name] = _values(found[0].decode() for found in _COMPILED[name].finditer(plain))
+    # Most texts hold one or two of them: to find out which takes no longer than to look for one.
+    present = _present(names).of(plain)
+    for place, name in enumerate(names):
+        if place in present:
+            fields[name] = _values(found[0].decode() for found in _COMPILED[name].finditer(plain))
     # One that is given stands in place of the rule's of its name: who gives it knows better.
     for given_name, value in (given or {}).items():
         fields[given_name] = _values([value])
     return {name: values for name, values in fields.items() if values}
+
+
+@lru_cache(maxsize=16)
+def _present(names: tuple[FieldName, ...]) -> Present:
+    return Present([_PATTERNS[name] for name in names])
 
 
 def _values(found: Iterable[str]) -> tuple[str, ...]:

@@ -140,8 +140,7 @@ class Fingerprinting(Struct, frozen=True):
         near = None
         relatives = 0
         if self.settings.near:
-            words = text.decode()
-            fields = significant_fields(words, self.settings.fields, {"title": read.title} if read.title else None)
+            fields = significant_fields(text, self.settings.fields, {"title": read.title} if read.title else None)
             near, relatives = text_simhash(text), kin(language, fields)
         return Fingerprints(
             text=digest,
