@@ -24,24 +24,26 @@ from msgspec.structs import replace
 from psycopg.rows import dict_row
 
 from crawlspace import events
-from crawlspace.app.compose import OpenCrawl, Plan
+from crawlspace.app.compose import OpenCrawl, Plan, open_crawl
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.fleet import driven
 from crawlspace.app.learn import run_learning
-from crawlspace.app.rekey import apply
+from crawlspace.app.rekey import apply, offer_own
 from crawlspace.app.store import open_beside, open_store, place_of
 from crawlspace.clock import SystemClock
 from crawlspace.engine.intake import Request
 from crawlspace.errors import OthersAtWork, Rekeyed
 from crawlspace.events import Ending
+from crawlspace.exchange import Capture, Headers
 from crawlspace.frontier.postgres import Place, PostgresFrontier, rekey
 from crawlspace.frontier.postgres.fence import FACT
 from crawlspace.frontier.rekeying import DONE, Progress
-from crawlspace.settings import convert, nested
+from crawlspace.pages.links import read_page
+from crawlspace.settings import Settings, convert, nested
 from crawlspace.testing.clock import ManualClock
 from crawlspace.testing.rekey_contract import RekeyContract, Tables
 from crawlspace.testing.rekey_stores import T0, fill, settings_with
-from crawlspace.types import Answer, Released, Wish
+from crawlspace.types import Address, Answer, Claim, Evidence, Finished, QueuedUrl, Released, Wish, host_id
 
 URLS = 500
 PAGES, TURN = 42, 28
@@ -282,6 +284,49 @@ def test_a_crawl_that_shares_its_frontier_applies_what_it_learns_and_undoes_what
     assert set(web.asked) >= {f"/{n}?v={view}" for n in range(TURN, PAGES) for view in (1, 2)}
     held = web.asked[: min(web.asked.index(f"/{TURN}?v={view}") for view in (1, 2))]
     assert sum(f"/{n}?v=2" in held for n in range(2, TURN)) < TURN - 4, "while it held, pages were fetched once"
+
+
+def test_pages_of_another_worker_are_read_again_by_that_worker(tmp_path: Path, places: Callable[..., Place]) -> None:
+    """Where finer rules part pages: the spellings that were folded stand in its archive alone."""
+    place = places()
+    coarse, fine = settings_with(strip=["ref"]), settings_with()
+
+    def known() -> set[str]:
+        with connected(place) as database:
+            return {row["url"] for row in database.execute("SELECT url FROM queue")}
+
+    one, two = (CrawlDirectory(tmp_path / name) for name in ("one", "two"))
+    for worker in (one, two):
+        asyncio.run(fetched(worker, coarse, place))
+    assert known() == {"http://one.test/a?ref=1", "http://two.test/a?ref=1"}
+    done = asyncio.run(apply(one, fine, SystemClock(), lambda _: None))
+    assert done is not None
+    assert (done.parts, done.unreadable, done.found) == (True, 1, 1)
+    assert known() == {"http://one.test/a?ref=1", "http://one.test/a", "http://two.test/a?ref=1"}
+    assert asyncio.run(offer_own(one, fine, SystemClock())) is None
+    assert asyncio.run(offer_own(two, coarse, SystemClock())) is None, "under these rules it does not crawl"
+    assert asyncio.run(offer_own(two, fine, SystemClock())) == 1
+    assert "http://two.test/a" in known()
+    assert asyncio.run(offer_own(two, fine, SystemClock())) is None
+
+
+async def fetched(worker: CrawlDirectory, settings: Settings, place: Place) -> None:
+    """A worker has a page that leads to another in two spellings."""
+    plan = Plan(settings, frontier=f"{place.address}&schema={place.schema}")
+    async with open_crawl(worker, plan) as crawl:
+        address = crawl.identity.identify(f"http://{worker.path.name}.test/")
+        assert isinstance(address, Address)
+        await crawl.frontier.claim([Claim(address, depth=1)])
+        (story,) = await crawl.frontier.find([address.key])
+        assert story is not None
+        url, body = QueuedUrl(story.id, address.key, story.url, 5, 1), b"<a href=/a?ref=1></a><a href=/a></a>"
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body)
+        capture = Capture(url.url, T0, 200, b"GET / HTTP/1.1\r\n\r\n", b"", head, body)
+        evidence = Evidence(T0, 200, mime="text/html", pointer=await crawl.archive.append(capture))
+        await crawl.archive.flush()
+        page = read_page(body, url.url, Headers(((b"Content-Type", b"text/html"),)), settings.discovery)
+        done = Finished(0, host_id(address.key), url, evidence)
+        assert await crawl.frontier.adopt([done], crawl.intake.page(page, url)) == [True]
 
 
 class Web(ThreadingHTTPServer):

@@ -13,7 +13,7 @@ from typing import TypeVar
 from crawlspace import events
 from crawlspace.app.compose import OpenCrawl, Plan, open_crawl
 from crawlspace.app.directory import CrawlDirectory
-from crawlspace.app.rekey import apply
+from crawlspace.app.rekey import apply, offer_own
 from crawlspace.app.rules import LEARNED_GOAL, goal_in, rules_in, under, written
 from crawlspace.app.store import Store, open_beside, open_store
 from crawlspace.errors import OthersAtWork, Rekeyed
@@ -57,6 +57,7 @@ async def run_learning(place: CrawlDirectory, plan: Plan, drive: Drive[Result]) 
         except Rekeyed as rekeyed:
             plan.watch(events.Warned(f"{rekeyed.message} It goes on under the rules that hold now"))
             await _until_settled(place, plan)
+            rests = await _brought(place, plan)
             continue
         if ending is not Ending.LEARNED:
             return ending, result
@@ -68,6 +69,9 @@ async def _brought(place: CrawlDirectory, plan: Plan) -> bool:
     while True:
         try:
             await take_effect(place, plan)
+            found = await offer_own(place, plan.settings, plan.clock)
+            if found:
+                plan.watch(events.Warned(f"pages came apart by new URL rules: {found} links of them are queued"))
         except OthersAtWork as error:
             if await _until_settled(place, plan):
                 continue  # another worker had the same rules in mind

@@ -69,6 +69,9 @@ PAGES_LOOKED_AT = 1_000
 """Archived pages that a dry run reads."""
 LINKS_LOOKED_AT = 200_000
 
+PARTED = "parted"
+"""The fact that counts re-keyings to finer rules, for workers that have archives of their own."""
+
 Watch = Callable[[Progress], None]
 
 
@@ -129,6 +132,10 @@ class _Target(msgspec.Struct, frozen=True):
     """For new links, under the setting's limits."""
     scope: Scope
     naming: _NewRules
+    parts: bool
+    """Pages may come apart on the way there."""
+    parted: int
+    """How often they might before."""
 
     @classmethod
     def of(cls, settings: Settings, notes: Mapping[str, str]) -> _Target:
@@ -140,12 +147,17 @@ class _Target(msgspec.Struct, frozen=True):
         anything = msgspec.structs.replace(settings.identity, max_length=LONGEST)
         widest = Identity(policy_from(anything), key)
         scope = _rescoped(settings, notes.get("scope"), widest)
-        return cls(settings, rules, policy, identity, scope, _NewRules(widest, scope))
+        changes = notes.get(RULES) != policy.identifier
+        parts = changes and may_part(notes.get(RULES_TEXT, ""), policy.text)
+        parted = int(notes.get(PARTED, "0"))
+        return cls(settings, rules, policy, identity, scope, _NewRules(widest, scope), parts, parted)
 
     def facts(self) -> dict[str, str]:
         """What a crawl is told when its store is ready."""
         learned = {LEARNED: written(self.rules), LEARNED_GOAL: ""}
-        return {RULES: self.policy.identifier, RULES_TEXT: self.policy.text, "scope": self.scope.roots, **learned}
+        parted = {PARTED: str(self.parted + 1)} if self.parts else {}
+        rules = {RULES: self.policy.identifier, RULES_TEXT: self.policy.text}
+        return {**rules, "scope": self.scope.roots, **learned, **parted}
 
 
 def _rescoped(settings: Settings, roots: str | None, identity: Identity) -> Scope:
@@ -238,10 +250,50 @@ async def apply(
         crawl = Crawl(directory, settings.frontier(), clock)
         async with open_rekeyer(crawl, target.naming, batch) as rekeyer:
             if progress is None:
-                progress = await _begun(rekeyer, target, notes)
+                progress = await _begun(rekeyer, target)
             progress = await _carried_out(rekeyer, progress, target, watch)
-        directory.write_effective(target.settings)
-        return await _Offering(directory, target, clock, watch).run(progress)
+            directory.write_effective(target.settings)
+            progress = await _Offering(directory, target, clock, watch).run(progress)
+        if progress.parts:
+            await _call_offered(directory, settings, clock)
+        return progress
+
+
+async def _call_offered(directory: CrawlDirectory, settings: Settings, clock: Clock) -> None:
+    """Write down that the pages of this directory were read again."""
+    opened = await open_store(directory, settings.frontier(), clock)
+    try:
+        parted = (await opened.store.notes()).get(PARTED, "")
+        await opened.store.note({f"{PARTED} offered by {opened.worker}": parted})
+    finally:
+        await opened.store.close()
+
+
+async def offer_own(directory: CrawlDirectory, settings: Settings, clock: Clock) -> int | None:
+    """Offer the links of this directory's pages again, if another worker has re-keyed to finer rules and could not.
+
+    How many URLs are queued by that; None when there was nothing to do. For the owner of the directory, before it
+    crawls. Killed at any moment, the next start does it again: links that are known change nothing.
+    """
+    if not directory.shared.exists():
+        return None
+    with directory.locked():
+        opened = await open_store(directory, settings.frontier(), clock)
+        try:
+            notes = await opened.store.notes()
+        finally:
+            await opened.store.close()
+        target = _Target.of(settings, notes)
+        is_offered = notes.get(PARTED, "") == notes.get(f"{PARTED} offered by {opened.worker}", "")
+        if is_offered or notes.get(UNFINISHED) or notes.get(RULES) != target.policy.identifier:
+            return None
+        found = 0
+        if directory.archive.is_dir() and any(directory.archive.iterdir()):
+            progress = Progress(rules=target.policy.identifier, parts=True, urls=0, stage=LINKS, after=(0,))
+            done = await _Offering(directory, target, clock, lambda _: None, noted=False).run(progress)
+            found = done.found
+        await _call_offered(directory, settings, clock)
+    return found
 
 
 async def _note(directory: CrawlDirectory, target: _Target, clock: Clock) -> None:
@@ -253,10 +305,9 @@ async def _note(directory: CrawlDirectory, target: _Target, clock: Clock) -> Non
         await frontier.close()
 
 
-async def _begun(rekeyer: Rekeyer, target: _Target, notes: Mapping[str, str]) -> Progress:
+async def _begun(rekeyer: Rekeyer, target: _Target) -> Progress:
     policy = target.policy
-    parts = may_part(notes.get(RULES_TEXT, ""), policy.text)
-    return await rekeyer.begin(policy.identifier, {NEW_RULES_TEXT: policy.text}, parts=parts)
+    return await rekeyer.begin(policy.identifier, {NEW_RULES_TEXT: policy.text}, parts=target.parts)
 
 
 async def _carried_out(rekeyer: Rekeyer, progress: Progress, target: _Target, watch: Watch) -> Progress:
@@ -300,6 +351,8 @@ class _Offering:
     target: _Target
     clock: Clock
     watch: Watch
+    noted: bool = True
+    """How far it is, is written down: no worker crawls meanwhile."""
 
     async def run(self, progress: Progress) -> Progress:
         """Until all pages were read; the last word of the re-keying."""
@@ -314,7 +367,8 @@ class _Offering:
             while progress.stage != DONE:
                 batch = self._batch(progress)
                 progress = await self._offer(progress, batch, frontier, (intake, archive))
-                await frontier.note({UNFINISHED: "" if progress.stage == DONE else encoded(progress)})
+                if self.noted:
+                    await frontier.note({UNFINISHED: "" if progress.stage == DONE else encoded(progress)})
                 self.watch(progress)
         finally:
             await frontier.close()
