@@ -41,11 +41,11 @@ from crawlspace.frontier.rekeying import DONE, Progress
 from crawlspace.pages.links import read_page
 from crawlspace.settings import Settings, convert, nested
 from crawlspace.testing.clock import ManualClock
-from crawlspace.testing.rekey_contract import RekeyContract, Tables
+from crawlspace.testing.rekey_contract import RULES, RekeyContract, Tables
 from crawlspace.testing.rekey_stores import T0, fill, settings_with
 from crawlspace.types import Address, Answer, Claim, Evidence, Finished, QueuedUrl, Released, Wish, host_id
 
-URLS = 500
+URLS = 400
 PAGES, TURN = 42, 28
 YEAR = 365 * 86_400_000
 
@@ -82,6 +82,18 @@ class TestShared(RekeyContract):
 
     def make(self, path: Path) -> CrawlDirectory:
         return made(path, self.places(16))
+
+    @pytest.mark.parametrize("rules", [RULES[0], RULES[3]], ids=str)
+    def test_of_each_group_the_best_state_stays_and_the_others_are_kept_as_they_were(
+        self, tmp_path: Path, rules: dict[str, Any]
+    ) -> None:
+        super().test_of_each_group_the_best_state_stays_and_the_others_are_kept_as_they_were(tmp_path, rules)
+
+    @pytest.mark.parametrize(("holds", "after"), [((None, "paused"), "paused"), (("blocked", "paused"), "blocked")])
+    def test_what_a_person_holds_stays_held_when_hosts_merge(
+        self, tmp_path: Path, holds: tuple[str | None, str | None], after: str
+    ) -> None:
+        super().test_what_a_person_holds_stays_held_when_hosts_merge(tmp_path, holds, after)
 
     def tables(self, crawl: CrawlDirectory) -> Tables:
         with connected(place_of(crawl)) as database:

@@ -62,10 +62,11 @@ def command(
         click.echo("the crawl has these URL rules already")
         return
     click.echo(f"re-keyed: {_summary(done)}")
+    elsewhere = " here: workers read those of their own archives when they start" if place.shared.exists() else ""
     if done.parts:
         click.echo(
             f"{done.pages} archived pages and redirects were read again: {done.found} URLs are new"
-            + (f"; {done.unreadable} pages could not be read" if done.unreadable else "")
+            + (f"; {done.unreadable} pages could not be read{elsewhere}" if done.unreadable else "")
         )
     if any(override.startswith("identity.") for override in overrides):
         click.echo(f"write the same identity settings into {place.config}, or give them at each start")
