@@ -250,7 +250,7 @@ class Reader:
             claims += self.intake.page(read, url, resolved)
             parsed = tuple(found for each in self.parsers if (found := each.run(page)) is not None)
             # Last, since a tree may lose parts by it.
-            fingerprints = await self._fingerprints(url, content, [link.address for link in resolved])
+            fingerprints = await self._fingerprints(url, content, [address for _, address in resolved])
         except Exception as error:  # whatever a page or a user's code does to us is kept, and stops nothing
             return _Read([], _told(error))
         return _Read(claims, None, fingerprints, read, parsed, links + len(page.requests))

@@ -6,12 +6,16 @@ stays a page: under a status of success only what stands in a tag or a header co
 and have hardly a link. Statuses of failure say already that there is no page; there one marker is enough.
 
 An ordinary page pays for the look at its status, its size and the number of its links. The markers are looked for in
-the first 64 KiB, each once, so that the time is linear in what is read.
+the first 64 KiB: all at once whether there is any, and each alone only where there is, so that the time is linear in
+what is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+import re2
 
 from crawlspace.exchange import FetchResult, Headers
 from crawlspace.policy.patterns import Patterns
@@ -30,6 +34,28 @@ GONE = frozenset({404, 410})
 """Statuses of failure that are the page's own answer: whoever guards a door does not say that there is no house."""
 
 
+class _Candidates(NamedTuple):
+    """The signatures of one status."""
+
+    all: tuple[Signature, ...]
+    headers: tuple[Signature, ...]
+    """Those that are known by headers alone."""
+    unmarked: tuple[Signature, ...]
+    """Those that need no marker in the body."""
+    markers: re2._Regexp
+    """Finds a marker of any of the others."""
+
+    @classmethod
+    def of(cls, signatures: tuple[Signature, ...]) -> _Candidates:
+        words = [word for each in signatures for word in each.body or each.also]
+        return cls(
+            signatures,
+            tuple(each for each in signatures if not each.reads_body),
+            tuple(each for each in signatures if not (each.body or each.also)),
+            re2.compile(b"|".join(map(re2.escape, words))),
+        )
+
+
 class Detector:
     """The table, with what the user added and left out."""
 
@@ -38,7 +64,7 @@ class Detector:
         self._signatures = tuple(each for each in SIGNATURES if each.id not in left_out)
         self._own = tuple(map(_Own, own))
         self._named = tuple({name: None for each in self._signatures for name, _ in each.headers})
-        self._of_status: dict[int, tuple[Signature, ...]] = {}
+        self._of_status: dict[int, _Candidates] = {}
 
     def recognise(self, result: FetchResult) -> Signature | None:
         """The signature of the wall that this answer is; None for a page."""
@@ -52,14 +78,18 @@ class Detector:
         reads = status >= 400 or page.may_be_wall
         if not reads and not any(map(result.headers.get, self._named)):
             return None
-        candidates = (each for each in self._for(status) if reads or not each.reads_body)
+        known = self._for(status)
+        if not reads:
+            candidates = known.headers
+        else:
+            candidates = known.all if known.markers.search(page.text) else known.unmarked
         return next((each for each in candidates if _fits(each, page)), None)
 
-    def _for(self, status: int) -> tuple[Signature, ...]:
+    def _for(self, status: int) -> _Candidates:
         found = self._of_status.get(status)
         if found is None:
-            found = tuple(each for each in self._signatures if not each.statuses or status in each.statuses)
-            self._of_status[status] = found
+            fitting = (each for each in self._signatures if not each.statuses or status in each.statuses)
+            found = self._of_status[status] = _Candidates.of(tuple(fitting))
         return found
 
 
