@@ -5,7 +5,8 @@
 Batches of 1,000 claims come from as many processes as there are clients (SQLite has one owner); each claims its
 share of the URLs, four repeats to a new one. Then one process leases 50 hosts with 20 URLs each and settles them all
 as pages without links, until nothing is queued. Without `--server` a PostgreSQL server of our own is started. CPU of
-the server is that of all its processes; bytes are those of the tables and their indexes, or of the file.
+the server is that of all its processes; CPU of all counts the clients too, and is what tells two versions apart on a
+machine that others use. Bytes are those of the tables and their indexes, or of the file.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ class Figures:
     clients: int
     offers_per_second: float
     offers_per_server_second: float | None
+    offers_per_cpu_second: float
     settled_per_second: float
     settled_per_server_second: float | None
+    settled_per_cpu_second: float
     bytes_per_queued_url: float
 
 
@@ -119,8 +122,8 @@ async def spend(where: str) -> tuple[int, float]:
     return settled, took
 
 
-def clients_at_work(where: str, clients: int, urls: int, hosts: int) -> float:
-    """Claims from several processes that begin together; seconds until the last has done its share."""
+def clients_at_work(where: str, clients: int, urls: int, hosts: int) -> tuple[float, float]:
+    """Claims from several processes that begin together: seconds to the end of the last, and CPU of all."""
     command = [sys.executable, "-m", "bench.frontier", "--client", where, "--urls", str(urls), "--hosts", str(hosts)]
     command += ["--clients", str(clients)]
     processes = [
@@ -134,7 +137,8 @@ def clients_at_work(where: str, clients: int, urls: int, hosts: int) -> float:
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    return max(float(process.communicate()[0]) for process in processes)
+    told = [process.communicate()[0].split() for process in processes]
+    return max(float(took) for took, _ in told), sum(float(cpu) for _, cpu in told)
 
 
 def client(where: str, options: argparse.Namespace) -> None:
@@ -142,7 +146,8 @@ def client(where: str, options: argparse.Namespace) -> None:
     batches = list(offers(options.share, options.clients, options.urls, options.hosts))
     print("ready", flush=True)
     sys.stdin.readline()
-    print(asyncio.run(offer(where, batches)), flush=True)
+    began = time.process_time()
+    print(asyncio.run(offer(where, batches)), time.process_time() - began, flush=True)
 
 
 class Postgres:
@@ -240,10 +245,12 @@ def measure(store: Sqlite | Postgres, options: argparse.Namespace) -> Figures:
     clients = 1 if isinstance(store, Sqlite) else options.clients
     asyncio.run(offer(store.where, []))
     before = store.cpu()
-    took = clients_at_work(store.where, clients, options.urls, options.hosts)
+    took, cpu = clients_at_work(store.where, clients, options.urls, options.hosts)
     after = store.cpu()
     bytes_queued = store.queued_bytes()
+    began = time.process_time()
     settled, spent = asyncio.run(spend(store.where))
+    own = time.process_time() - began
     end = store.cpu()
     offered = options.urls * (REPEATS + 1)
     assert settled == options.urls, f"{settled} of {options.urls} URLs were settled"
@@ -253,8 +260,10 @@ def measure(store: Sqlite | Postgres, options: argparse.Namespace) -> Figures:
         clients=clients,
         offers_per_second=offered / took,
         offers_per_server_second=None if before is None or after is None else offered / (after - before),
+        offers_per_cpu_second=offered / (cpu + (after or 0) - (before or 0)),
         settled_per_second=settled / spent,
         settled_per_server_second=None if after is None or end is None else settled / (end - after),
+        settled_per_cpu_second=settled / (own + (end or 0) - (after or 0)),
         bytes_per_queued_url=bytes_queued / options.urls,
     )
 

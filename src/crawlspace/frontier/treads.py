@@ -11,7 +11,7 @@ from crawlspace.content.text import LEAST_TEXT
 from crawlspace.frontier.content_rows import TEXT_BYTES, PageRow, number_of, text_key
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
 from crawlspace.policy.traps import LEADING, Tread, shape_of, tread
-from crawlspace.types import Claim, Copied, Lease, Reason, host_id
+from crawlspace.types import HOST_BYTES, Claim, Copied, Lease, Reason, host_id
 
 PAIRS: Final = 5
 """Copies of a host whose links were followed in vain, after which those with a short text are not followed either."""
@@ -22,7 +22,8 @@ Treads = Mapping[int, Mapping[str, int]]
 
 def led(claims: Iterable[Claim]) -> list[int]:
     """Numbers of the hosts of claims that a trap could have led to."""
-    return sorted({host_id(claim.address.key) for claim in claims if _is_led(claim)})
+    hosts = {claim.address.key[:HOST_BYTES] for claim in claims if _is_led(claim)}
+    return sorted(map(host_id, hosts))
 
 
 def trodden(claims: Sequence[Claim], treads: Treads, settings: FrontierSettings) -> Sequence[Claim]:

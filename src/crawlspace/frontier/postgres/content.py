@@ -155,7 +155,7 @@ class Contents:
         """Rows of hosts, one parameter a column."""
         columns = {name: numbers(getattr(row, name) for _, row in rows) for name in names}
         hids = [hid for hid, _ in rows]
-        return {"shard": numbers(map(self._of, hids)), "hid": numbers(hids), **columns}
+        return {"shard": numbers(self._transaction.shards.each(hids)), "hid": numbers(hids), **columns}
 
     # -- what is asked before -------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class Contents:
         least = least_run(self._transaction.settings)
         found: dict[int, dict[str, int]] = {}
         if least and hids:
-            columns = {"shard": numbers(map(self._of, hids)), "hid": numbers(hids)}
+            columns = {"shard": numbers(self._transaction.shards.each(hids)), "hid": numbers(hids)}
             for hid, shape, run in await self._transaction.rows(_SQL["runs"], **columns, least=least):
                 found.setdefault(hid, {})[shape] = run
         return found
@@ -240,7 +240,9 @@ class Contents:
         return pages, {row[0]: row[-1] for row in rows if row[-1] is not None}
 
     async def _hosts(self, hids: Sequence[int]) -> dict[int, HostRow]:
-        rows = await self._transaction.rows(_SQL["hosts"], shard=numbers(map(self._of, hids)), hid=numbers(hids))
+        rows = await self._transaction.rows(
+            _SQL["hosts"], shard=numbers(self._transaction.shards.each(hids)), hid=numbers(hids)
+        )
         return {hid: HostRow(*row) for hid, *row in rows}
 
 
