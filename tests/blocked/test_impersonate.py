@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 import trustme
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import RequestReceived
 
 from crawlspace.app.routes import route_fetchers
 from crawlspace.clock import SystemClock
@@ -244,6 +247,67 @@ def test_certificates_are_checked_against_the_name_of_the_host(tmp_path: Path) -
     assert good == (200, None, "")
     assert other[:2] == unknown[:2] == (0, FetchError.TLS)
     assert unchecked == (200, None, "the certificate")
+
+
+class Secure(asyncio.Protocol):
+    """The server's side of a connection over TLS: `moved` is where it says that it could be had as well."""
+
+    def __init__(self, spoken: list[str], moved: bytes) -> None:
+        self.spoken = spoken
+        self.moved = moved
+        self.http = H2Connection(H2Configuration(client_side=False))
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.spoken.append(transport.get_extra_info("ssl_object").selected_alpn_protocol())
+        if self.spoken[-1] == "h2":
+            self.http.initiate_connection()
+            transport.write(self.http.data_to_send())
+
+    def data_received(self, data: bytes) -> None:
+        if self.spoken[-1] != "h2":
+            self.transport.write(b"HTTP/1.1 200 OK\r\nAlt-Svc: %s\r\nContent-Length: 2\r\n\r\nhi" % self.moved)
+            return
+        for event in self.http.receive_data(data):
+            if isinstance(event, RequestReceived):
+                self.http.send_headers(event.stream_id, [(":status", "200"), ("alt-svc", self.moved.decode())])
+                self.http.send_data(event.stream_id, b"hi", end_stream=True)
+        self.transport.write(self.http.data_to_send())
+
+
+@pytest.mark.parametrize("spoken", ["h2", "http/1.1"])
+def test_the_guard_holds_over_tls_whatever_is_spoken_there(spoken: str, tmp_path: Path) -> None:
+    """Nor is another address taken that a server names as its own."""
+    authority = trustme.CA()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("a.test", "127.0.0.2").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    context.set_alpn_protocols([spoken])
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        chosen: list[str] = []
+        trap: list[str] = []
+        other = await loop.create_server(lambda: Secure(trap, b"clear"), "127.0.0.2", 0, ssl=context)
+        there = other.sockets[0].getsockname()[1]
+        moved = b'%s="127.0.0.2:%d"; ma=3600' % (spoken.encode(), there)
+        server = await loop.create_server(lambda: Secure(chosen, moved), "127.0.0.1", 0, ssl=context)
+        port = server.sockets[0].getsockname()[1]
+        leading = {"a.test:443": f"127.0.0.1:{port}", "private.test:443": f"127.0.0.2:{there}"}
+        network = {"allow": ["127.0.0.1"], "resolve": leading}
+        fetcher = fetcher_of(port, network=network, fetch={"ca_file": str(tmp_path / "ca.pem")})
+        for _ in range(2):
+            result = await fetcher.fetch(FetchRequest("https://a.test/"))
+            assert (result.error, result.body, result.address) == (None, b"hi", f"127.0.0.1:{port}")
+        for url in ("https://private.test/", f"https://127.0.0.2:{there}/", "https://[::1]/", "https://10.1.2.3/"):
+            assert (await fetcher.fetch(FetchRequest(url))).error is FetchError.ADDRESS_REFUSED, url
+        await fetcher.close()
+        assert set(chosen) == {spoken}
+        assert trap == []
+        server.close()
+        other.close()
+
+    asyncio.run(main())
 
 
 def test_a_browser_that_nobody_knows_and_a_library_that_is_missing(
