@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crawlspace.fetch.chunks import PLAIN, Chunks
+from crawlspace.fetch.chunks import PLAIN, Chunks, whole
 from crawlspace.fetch.grammar import OddChunks
 
 PARTS = [
@@ -45,6 +45,21 @@ def test_a_chunked_body_is_read_as_llhttp_reads_it(body: bytes, sizes: list[int]
     judged = read(OddChunks(strict, False), body, [])
     assert read(Chunks(strict), body, sizes) == judged
     assert read(Chunks(strict), body, [1] * len(body)) == judged
+
+
+@given(bodies, st.booleans())
+@example(b"1\r\na\r\n" * PLAIN + b"0\r\n\r\n", True)
+@example(b"1\r\na\r\n0\r\n\r\n0\r\n\r\n", True)
+@example(b"9\r\na\r\n0\r\n\r\n", True)
+def test_a_body_that_is_read_at_once_is_read_as_llhttp_reads_it(body: bytes, strict: bool) -> None:
+    content = whole(body)
+    if content is not None:
+        assert read(OddChunks(strict, False), body, []) == (content, "", True, len(body))
+
+
+def test_what_servers_send_is_read_at_once() -> None:
+    """Else reading at once would be no gain, and nobody would notice."""
+    assert whole(b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n") == b"abc0123456789"
 
 
 @pytest.mark.parametrize("number", [1, PLAIN, PLAIN + 1, 3 * PLAIN])

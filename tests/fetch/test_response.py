@@ -382,8 +382,13 @@ _PACKED = gzip.compress(_TEXT, mtime=0)
     ],
 )
 @pytest.mark.parametrize("max_body", [LIMITS.max_body, len(_TEXT), len(_TEXT) - 1])
-def test_a_packed_body_reads_the_same_whether_it_comes_at_once_or_not(content: bytes, max_body: int) -> None:
-    raw = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content)
+@pytest.mark.parametrize(
+    "framing", [b"Content-Length: %d\r\n\r\n%s", b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"]
+)
+def test_a_packed_body_reads_the_same_whether_it_comes_at_once_or_not(
+    content: bytes, max_body: int, framing: bytes
+) -> None:
+    raw = OK + b"Content-Encoding: gzip\r\n" + framing % (len(content), content)
     limits = FetchSettings(max_body=max_body)
     whole, divided = read(raw, limits=limits), read(raw, [len(raw) - 5, 2], limits=limits)
     if whole.truncated is not Truncated.LENGTH:  # of what is cut, more or less has come

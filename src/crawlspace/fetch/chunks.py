@@ -22,6 +22,23 @@ _LATER_BEGUN = re.compile(rb"\r|\r\n(?:[0-9a-fA-F]{1,7}\r?)?|\r\n0{1,7}\r\n\r?")
 """The beginning of what stands between two chunks, up to the end of the last one."""
 
 
+def whole(data: bytes) -> bytes | None:
+    """The content of a body that has come whole, is plain, and has nothing behind it; else None."""
+    if not data.endswith(b"0\r\n\r\n"):
+        return None
+    pieces: list[bytes] = []
+    line, at = _FIRST, 0
+    while len(pieces) < PLAIN and (found := line.match(data, at)):
+        begin = found.end()
+        size = int(found[1], 16)
+        if not size:
+            return b"".join(pieces) if begin + 2 == len(data) else None
+        line = _LATER
+        at = begin + size
+        pieces.append(data[begin:at])
+    return None
+
+
 class Chunks:
     """A chunked body, read from pieces of any size."""
 

@@ -14,7 +14,7 @@ from enum import Enum, auto
 
 from crawlspace.exchange import FetchError, Headers, Truncated
 from crawlspace.fetch.body import Decoder, at_once, codings
-from crawlspace.fetch.chunks import Chunks
+from crawlspace.fetch.chunks import Chunks, whole
 from crawlspace.fetch.grammar import Framed, Malformed, objection, read_head
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.plain import plain_head
@@ -230,15 +230,16 @@ class ResponseReader:
                 self._cut()
                 self.detail = objection
                 return
-        limits, length = self._limits, head.length
+        limits, length, chunked = self._limits, head.length, head.chunked
         cap = limits.max_wire
-        if head.codings:
-            whole = at_once(head.codings, data, limits) if length == len(data) <= cap else None
-            if whole is None:
+        if chunked or head.codings:
+            content = self._at_once(head, data)
+            if content is not None:
+                self._content.append(content)
+                length = len(data)
+            elif head.codings:
                 self._decoder = Decoder(codings(head.codings), limits)
-            else:
-                self._content.append(whole)
-        elif not head.chunked:  # the body is its own payload: one cap for both
+        else:  # the body is its own payload: one cap for both
             cap = min(cap, limits.max_body)
         if length is not None:
             self._framing = _LENGTH if length else _NONE
@@ -247,9 +248,19 @@ class ResponseReader:
             return
         self._left = cap
         self._framing = _CLOSE
-        if head.chunked:
+        if chunked:
             self._framing = _CHUNKED
             self._chunks = Chunks(head.strict)
+
+    def _at_once(self, head: Framed, data: bytes) -> bytes | None:
+        """The content of a body that has come whole behind its head and has nothing odd; else None."""
+        limits = self._limits
+        if len(data) > limits.max_wire:
+            return None
+        content = whole(data) if head.chunked else data if len(data) == head.length else None
+        if content is not None and head.codings:
+            content = at_once(head.codings, content, limits)
+        return content if content is not None and len(content) <= limits.max_body else None
 
     def _lost_before_head(self) -> None:
         problem = objection(bytes(self._early))
