@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from crawlspace.cli.normalize import LINE_LIMIT
+from crawlspace.types import Address
 from crawlspace.urls import CONSERVATIVE, Identity
 
 Command = Callable[..., Any]
@@ -47,12 +48,14 @@ def test_it_prints_the_canonical_form_of_each_argument(crawlspace: Command) -> N
 
 def test_as_json_each_line_has_fetch_url_form_and_key(crawlspace: Command) -> None:
     """The key is that of no crawl: its hash key is zero."""
+    address = Identity(CONSERVATIVE).identify(MESSY)
+    assert isinstance(address, Address)
     told = json.loads(crawlspace("normalize", "--json", MESSY).out)
     assert told == {
         "input": MESSY,
         "fetch_url": "http://example.com/b?utm_source=x&b=1&a=2",
         "canonical": FORM,
-        "key": Identity(CONSERVATIVE).identify(MESSY)[3].hex(),  # type: ignore[misc]
+        "key": address.key.hex(),
     }
 
 
