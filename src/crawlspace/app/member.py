@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from crawlspace.app.circles import seldom_looked_for
 from crawlspace.app.compose import Member, Plan, join_crawl
 from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.loop import run_loop
@@ -118,7 +119,8 @@ def main() -> None:
     reporter = Reporter(os.dup(sys.stdout.fileno()))
     # What a library prints is no report.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    reporter.close(_done(job, reporter))
+    with seldom_looked_for():
+        reporter.close(_done(job, reporter))
 
 
 def _done(job: Job, reporter: Reporter) -> Report:

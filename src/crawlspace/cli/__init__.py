@@ -1,7 +1,8 @@
 """The `crawlspace` command. One module a verb; verbs are imported when they are used, so that each starts quickly.
 
 Exit codes: 0 finished, 1 unexpected error, 2 usage or configuration, 3 interrupted and resumable, 4 stopped by a
-budget or limit, 5 disk full and resumable, 6 finished with more dead letters than allowed, 7 damage found.
+budget or limit, 5 disk full and resumable, 6 finished with more dead letters than allowed or with nothing else,
+7 damage found.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import click
 
 from crawlspace import __version__
+from crawlspace.app.circles import seldom_looked_for
 from crawlspace.errors import CrawlspaceError
 from crawlspace.observe.printable import printable
 
@@ -101,7 +103,8 @@ def main() -> None:
     # Once all is told Python has its own things to put away: a Ctrl-C that comes then must not change the exit code.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
-        code = cli.main(standalone_mode=False)
+        with seldom_looked_for():
+            code = cli.main(standalone_mode=False)
     except click.exceptions.Exit as leave:
         code = leave.exit_code
     except click.ClickException as error:
