@@ -216,13 +216,6 @@ def test_of_two_directories_with_one_capture_the_newer_parser_counts(server: str
         assert (row["version"], row["n"]) == ("2", row["pages"])
 
 
-def test_other_rules_are_refused(fleet: Fleet) -> None:
-    for arguments in (["rekey", fleet.first], ["rekey", fleet.first, "--apply"]):
-        ran = run(*arguments)
-        assert isinstance(ran.exception, UsageError)
-        assert "can be re-keyed" in str(ran.exception)
-
-
 def test_a_server_that_is_away_is_told(fleet: Fleet, tmp_path: Path, places: Callable[..., Place]) -> None:
     nowhere = tmp_path / "nowhere"
     nowhere.mkdir()
