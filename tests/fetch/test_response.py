@@ -366,9 +366,9 @@ _PACKED = gzip.compress(_TEXT, mtime=0)
     "content",
     [
         _PACKED,
-        gzip.compress(b""),
-        gzip.compress(random.Random(1).randbytes(70_000)),
-        gzip.compress(b"x" * 300_000),
+        gzip.compress(b"", mtime=0),
+        gzip.compress(random.Random(1).randbytes(70_000), mtime=0),
+        gzip.compress(b"x" * 300_000, mtime=0),
         _PACKED + _PACKED,
         _PACKED + b"junk",
         _PACKED[:-1],
