@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha1
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 
 from crawlspace.archive.disk import AppendFile, RealDisk
@@ -26,6 +27,8 @@ from crawlspace.exchange import Capture, Facts, Outlink
 
 ROOT = Path("/usr/share/doc/python3.11/html")
 PAGES = 100
+TURNS = 5
+"""How often each page comes, so that the start of a crawl weighs as little as it does in one."""
 PART = "write a page into WARC"
 UNIT = "ms a page of 42 KB"
 OURS = "crawlspace"
@@ -55,9 +58,10 @@ class _UnsyncedDisk(RealDisk):
 
 
 def captures() -> list[Capture]:
-    """Some hundred pages as if they had been fetched; none where the package is not installed."""
+    """Some hundred pages as if they had been fetched, several times; none where the package is not installed."""
     files = (file for file in sorted(ROOT.rglob("*.html")) if 30_000 < file.stat().st_size < 56_000)
-    return [_capture(number, file.read_bytes()) for number, file in zip(range(PAGES), files, strict=False)]
+    bodies = [file.read_bytes() for file in islice(files, PAGES)]
+    return [_capture(number, body) for number, body in enumerate(bodies * TURNS)]
 
 
 def _capture(number: int, body: bytes) -> Capture:
