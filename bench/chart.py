@@ -84,7 +84,7 @@ def _bars(rows: Sequence[tuple[str, float, bool]], top: int) -> Iterator[str]:
 
 def _foot(about: Circumstances, top: int) -> Iterator[str]:
     versions = ", ".join(f"{name} {about.versions[name]}" for name in NAMED if about.versions.get(name))
-    told = "CPU for a page, start-up taken off. Filled: meant to survive kill -9. Outlined: keeps nothing. Same run, same pages."
+    told = "CPU for a page, start-up taken off. Filled: meant to survive kill -9. Outlined: keeps nothing. One run."
     for place, line in enumerate((told, f"{about.date}; {about.machine}", versions)):
         yield _text(0, top + 14 + 16 * place, line, 11)
 
