@@ -18,7 +18,6 @@ from crawlspace.pages.links import (
     TEXT_LIMIT,
     Page,
     PageSettings,
-    Version,
     is_html,
     read_page,
 )
@@ -196,23 +195,6 @@ def test_a_background_is_a_requisite() -> None:
 def test_a_link_is_the_text_of_the_page(body: str, expected: list[Link]) -> None:
     assert list(read(body).links) == expected
     assert list(read(ODD + body).links) == expected
-
-
-def test_an_odd_page_gives_no_more_links_than_its_cap_either() -> None:
-    page = read(ODD + "<a href=1><a href=2><a href=1><a href=1 rel=nofollow><a href=3>", max_links=2)
-    assert (texts(page), page.links_cut) == (["1", "2"], True)
-    page = read(ODD + "<a href=1#a rel=nofollow><a href=' 1'><iframe href=2></iframe><meta name=a>")
-    assert list(page.links) == [Link("1")]
-
-
-@pytest.mark.parametrize("start", ["", "<template></template>"])
-def test_other_versions_are_those_that_the_head_names(start: str) -> None:
-    page = read(
-        f"<head>{start}<noscript><link rel=alternate href=a type=application/json></noscript>"
-        "<link rel='Alternate' hreflang=de href=b></head><body><link rel=alternate hreflang=fr href=c>"
-        "<noscript><link rel=alternate hreflang=it href=d></noscript>"
-    )
-    assert page.versions == (Version("a", "", "application/json"), Version("b", "de", ""))
 
 
 def test_requisites_are_links_when_they_are_asked_for() -> None:
