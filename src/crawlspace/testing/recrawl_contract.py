@@ -291,7 +291,9 @@ class RecrawlContract(FrontierSuite):
             await store.claim(links(2), T0)
             await _round(store, T0, Again(WEEK))
             old, new = (link("0", modified=T0 - 1), link("1", modified=T0 + 1))
+            assert await store.due_in(T0 + 60_000) is None
             await store.claim([old, new], T0 + 60_000)
+            assert await store.due_in(T0 + 60_000) == 0, "who is about to end must see it"
             [url] = (await one_lease(store, T0 + 60_000)).urls
             assert url.url.endswith("/1")
 

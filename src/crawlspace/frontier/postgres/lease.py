@@ -240,9 +240,11 @@ async def renew(transaction: Transaction, tokens: Sequence[int], ttl_ms: int) ->
 async def next_due(transaction: Transaction, worker: int) -> int | None:
     """The earliest time at which there is something to lease or to reclaim; `now` when rows wait to be moved."""
     [(due,)] = await transaction.rows(_SQL["next_due"], worker=worker, **budgets(transaction))
-    if due != AT_ONCE and transaction.settings.waits_for_visits:
+    if due != AT_ONCE and transaction.settings.revisits:
         visit = await revisit.next_visit(transaction)
-        due = min((time for time in (due, visit) if time is not None), default=None)
+        # One that was brought forward since the last lease counts for a crawl that does not wait, too.
+        if visit is not None and (transaction.settings.waits_for_visits or visit <= transaction.now):
+            due = visit if due is None else min(due, visit)
     return transaction.now if due == AT_ONCE else due
 
 

@@ -230,6 +230,8 @@ def next_due(connection: sqlite3.Connection, settings: FrontierSettings, worker:
     times = [connection.execute(_SQL["next_free"], (front_class,)).fetchone()[0] for front_class in range(CLASSES)]
     times += [connection.execute(_SQL[name]).fetchone()[0] for name in ("next_delayed", "next_expiry")]
     times.append(groups.next_due(connection, worker))
-    if settings.waits_for_visits:
-        times.append(revisit.next_visit(connection))
+    if settings.revisits:
+        visit = revisit.next_visit(connection)
+        # One that was brought forward since the last lease counts for a crawl that does not wait, too.
+        times.append(visit if settings.waits_for_visits or (visit is not None and visit <= now) else None)
     return min((time for time in times if time is not None), default=None)
