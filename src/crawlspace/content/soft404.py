@@ -59,7 +59,7 @@ class Presence(StrEnum):
 
 
 def likeness(text: str, url: str) -> Likeness:
-    """What a page is compared by. `text` is made by `page_text`, `url` is what was requested.
+    """What a page is compared by. `text` has its volatile parts masked, `url` is what was requested.
 
     Pieces of the address that the text repeats are left out: error pages like to name what they did not find.
     """
