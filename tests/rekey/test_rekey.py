@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +39,18 @@ class TestEmbedded(RekeyContract):
 
     def audit(self, crawl: CrawlDirectory) -> None:
         audit_file(crawl.database)
+
+    def test_a_table_of_merged_urls_from_before_gets_the_columns_it_lacks(self, tmp_path: Path) -> None:
+        crawl = self.make(tmp_path / "c")
+        self.stopped_after(crawl, 1, policy="aggressive")
+        with connected(crawl) as database:
+            for column in ("route", "next_visit", "interval_ms", "changed", "content"):
+                database.execute(f"ALTER TABLE merged DROP COLUMN {column}")
+        self.schedule(crawl)
+        assert self.rekey(crawl, policy="aggressive") is not None
+        merged = self.tables(crawl)["merged"]
+        assert {row["route"] for row in merged} > {None, "browser"}
+        assert sum(row["next_visit"] is not None for row in merged) > 10
 
 
 @contextmanager

@@ -180,6 +180,7 @@ class RekeyContract:
         crawl = self.make(tmp_path / "c")
         there = self.rekey(crawl)
         assert there is None
+        self.schedule(crawl)
         before = self.tables(crawl)
         went = self.rekey(crawl, policy="aggressive")
         middle = self.tables(crawl)
@@ -202,6 +203,13 @@ class RekeyContract:
         assert len(set(requests)) == 1
         names = {host["name"] for host in after["host"]}
         assert names >= {host["name"] for host in before["host"] if host["met"]}
+
+    def schedule(self, crawl: CrawlDirectory) -> None:
+        """URLs have routes, and pages that are done another visit."""
+        when = {"next_visit": T0 + 86_400_000, "interval_ms": 86_400_000, "content": b"c" * 8}
+        assert self.alter(crawl, "outcome", {"state": int(UrlState.DONE)}, **when, route="browser") > 100
+        assert self.alter(crawl, "queue", {"depth": 1}, route="browser") > 10
+        assert self.alter(crawl, "delayed", {"depth": 2}, route="browser service") > 5
 
     def test_a_host_that_merges_is_asked_no_faster_and_keeps_every_count(self, tmp_path: Path) -> None:
         crawl = self.make(tmp_path / "c")

@@ -50,6 +50,8 @@ _FIRST: dict[str, Cursor] = {
     _CROWDS: (-1,),
     READY: (),
 }
+_LATER = ("route", "next_visit", "interval_ms", "changed", "content")
+"""Columns of merged URLs that tables made before November 2026 lack."""
 _IN_ORDER = [(stage, _FIRST[stage]) for stage in _STAGES]
 
 
@@ -85,6 +87,7 @@ class Rekeying:
         with durably(self._connection, self._settings), writing(self._connection):
             for statement in ("drop_plan", "make_plan", "make_merged", "index_merged"):
                 self._connection.execute(_SQL[statement])
+            self._complete()
             (urls,) = self._connection.execute(_SQL["count_urls"]).fetchone()
             stage, after = _IN_ORDER[0]
             progress = Progress(rules=rules, parts=parts, urls=urls, stage=stage, after=after)
@@ -94,6 +97,9 @@ class Rekeying:
 
     def run(self, progress: Progress) -> Iterator[Progress]:
         """Go on from here until the store is ready, one transaction a step; gives where it stands after each."""
+        if progress.stage in _STAGES:
+            with writing(self._connection):
+                self._complete()
         while progress.stage in _STAGES and progress.stage != READY:
             with writing(self._connection):
                 progress = self._step(progress)
@@ -109,6 +115,12 @@ class Rekeying:
             self._connection.executemany(_SQL["write_fact"], facts.items())
             self._connection.execute(_SQL["write_fact"], (UNFINISHED, encoded(left) if progress.parts else ""))
         return left
+
+    def _complete(self) -> None:
+        """A table of merged URLs that an older version made, or left unfinished, gets the columns it lacks."""
+        for column in _LATER:
+            if not self._connection.execute(_SQL["has_column"], (column,)).fetchone()[0]:
+                self._connection.execute(_SQL[f"add_{column}"])
 
     def _write(self, progress: Progress) -> None:
         self._connection.execute(_SQL["write_fact"], (UNFINISHED, encoded(progress)))

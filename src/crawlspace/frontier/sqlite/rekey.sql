@@ -52,8 +52,37 @@ CREATE TABLE IF NOT EXISTS merged (
   etag TEXT,
   last_modified TEXT,
   target TEXT,
-  copy_of INTEGER
+  copy_of INTEGER,
+  route TEXT,
+  next_visit INTEGER,
+  interval_ms INTEGER,
+  changed INTEGER,
+  content BLOB
 ) STRICT;
+
+-- name: has_column
+-- Whether `merged` has a column.
+SELECT count(*) FROM pragma_table_info('merged') WHERE name = ?;
+
+-- name: add_route
+-- Tables made before routes and rounds of visits lack these five.
+ALTER TABLE merged ADD COLUMN route TEXT;
+
+-- name: add_next_visit
+-- The next visit of each.
+ALTER TABLE merged ADD COLUMN next_visit INTEGER;
+
+-- name: add_interval_ms
+-- How long its pages were left alone.
+ALTER TABLE merged ADD COLUMN interval_ms INTEGER;
+
+-- name: add_changed
+-- Whether its last visit found something else.
+ALTER TABLE merged ADD COLUMN changed INTEGER;
+
+-- name: add_content
+-- By what that is told.
+ALTER TABLE merged ADD COLUMN content BLOB;
 
 -- name: index_merged
 -- Finds what was merged into a URL.
@@ -148,19 +177,21 @@ UPDATE outcome SET hid = ?, tail = ? WHERE id = ?;
 INSERT INTO merged (
   id, winner, rules, hid, class, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
   generation, suspect, state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, offset, length,
-  digest, mime, size, etag, last_modified, target, copy_of
+  digest, mime, size, etag, last_modified, target, copy_of, route, next_visit,
+  interval_ms, changed, content
 ) SELECT
   id, :winner, :rules, :hid, class, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
   generation, 0, state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, offset, length,
-  digest, mime, size, etag, last_modified, target, copy_of
+  digest, mime, size, etag, last_modified, target, copy_of, route, next_visit,
+  interval_ms, changed, content
 FROM outcome WHERE id = :id;
 
 -- name: bury_waiting
 -- Keep a waiting URL that gives way.
 INSERT INTO merged (
   id, winner, rules, hid, class, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history,
-  generation, due_at, suspect, state
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0);
+  generation, due_at, suspect, route, state
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0);
 
 -- name: forget_outcome
 -- An outcome is gone from its table.
@@ -179,18 +210,20 @@ SELECT state, reason, token, attempts, status, copy_of IS NOT NULL, hid, due_at,
 INSERT INTO outcome (
   id, hid, class, tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history, generation,
   state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, offset, length, digest, mime, size, etag,
-  last_modified, target, copy_of
+  last_modified, target, copy_of, route, next_visit,
+  interval_ms, changed, content
 ) SELECT
   id, :hid, class, :tail, url, depth, hops, attempts, parent, relation, found_at, label, meta, request, history, generation,
   state, at, token, reason, detail, requested_at, status, elapsed_ms, segment, offset, length, digest, mime, size, etag,
-  last_modified, target, copy_of
+  last_modified, target, copy_of, route, next_visit,
+  interval_ms, changed, content
 FROM merged WHERE id = :id;
 
 -- name: restore_waiting
 -- A waiting URL that comes back, as a row of the queue.
 SELECT
   :hid, class, id, :tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, NULL, NULL
+  generation, NULL, route
 FROM merged WHERE id = :id;
 
 -- name: forget_merged

@@ -236,5 +236,5 @@ def _merged_row(place: WaitingPlace, winner: int, rules: str, hid: int) -> tuple
     """A waiting URL as a row of `merged`."""
     row = place.row
     mine = (row.url, row.depth, row.hops, row.attempts, row.parent, row.relation, row.found_at, row.label, row.meta)
-    last = (row.request, row.history, row.generation, place.due_at, row.suspect)
+    last = (row.request, row.history, row.generation, place.due_at, row.suspect, row.route)
     return (row.id, winner, rules, hid, row.front_class, *mine, *last)
