@@ -28,8 +28,11 @@ from crawlspace.app.export import Exported, export_to
 from crawlspace.app.fleet import Fleet, driven
 from crawlspace.app.learn import run_learning
 from crawlspace.app.loop import run_loop
+from crawlspace.app.parsing import load_parser
 from crawlspace.app.reparse import Order, Reparsed, finish_stored, reparse
+from crawlspace.app.reparsing.pools import pool_of
 from crawlspace.app.reparsing.selection import Chosen
+from crawlspace.app.snapshot import reach_of
 from crawlspace.app.sql import ask, question
 from crawlspace.engine.crawl import Crawl as Loop
 from crawlspace.engine.hooks import AfterResponse, BeforeRequest
@@ -40,6 +43,7 @@ from crawlspace.events import Ending
 from crawlspace.exports.pipeline import Stage
 from crawlspace.parsers import Match, Parser, Router, as_parser, parser
 from crawlspace.policy.priority import Score
+from crawlspace.records.views import MEMORY
 from crawlspace.settings import load
 from crawlspace.types import Counts
 
@@ -65,15 +69,21 @@ class Crawl:
         *,
         contact: str | None = None,
         settings: Mapping[str, Any] | None = None,
+        config: str | Path | None = None,
         follow: bool | None = None,
+        frontier: str | None = None,
+        also: Iterable[str | Path] = (),
         watch: events.Watcher | None = None,
     ) -> None:
-        """`settings` takes dotted names, as in `{"host.delay": 2}`, over those of `crawl.toml` and the environment.
+        """`settings` takes dotted names, as in `{"host.delay": 2}`, over the environment and `crawl.toml`.
 
-        With `follow=False` the seeds are fetched and no link is followed; the crawl remembers it. `watch` gets the
-        events of `crawlspace.events` as they happen.
+        `config` is a file to read instead of the directory's `crawl.toml`. With `follow=False` the seeds are fetched
+        and no link is followed; the crawl remembers it. `frontier` is the address of a PostgreSQL schema that workers
+        share, as of `crawlspace crawl --frontier`; the directory remembers it. Of the directories of other workers in
+        `also`, what only reads reads archive and records too. `watch` gets the events of `crawlspace.events` as they
+        happen.
         """
-        self.directory = CrawlDirectory(Path(directory))
+        self.directory = CrawlDirectory(Path(directory), tuple(map(Path, also)))
         self._seeds = [seed if isinstance(seed, Request) else Request(seed) for seed in seeds]
         values = dict(settings or {})
         if contact is not None:
@@ -81,9 +91,8 @@ class Crawl:
         self._bus = events.Bus()
         if watch is not None:
             self._bus.on(None, watch)
-        self._plan = Plan(
-            settings=load(self.directory.config, os.environ, values=values), follow=follow, watch=self._bus
-        )
+        found = load(_config(self.directory, config), os.environ, values=values)
+        self._plan = Plan(found, follow=follow, watch=self._bus, frontier=frontier)
         self._handlers: dict[str | None, Handler] = {}
         self._routes: list[tuple[Match, Handler]] = []
         self._loop: Loop | Fleet | None = None
@@ -163,20 +172,45 @@ class Crawl:
 
     # -- what was crawled -----------------------------------------------------------------------------------
 
-    def reparse(self, given: Parser | Router, chosen: Chosen = Chosen()) -> Reparsed:  # noqa: B008 -- frozen
-        """Parse again what the archive has, in this process, as `crawlspace reparse` does; no request is sent.
+    def reparse(
+        self,
+        given: Parser | Router | str,
+        chosen: Chosen = Chosen(),  # noqa: B008 -- frozen
+        *,
+        processes: int = 1,
+        engine: str = "local",
+        address: str | None = None,
+    ) -> Reparsed:
+        """Parse again what the archive has, as `crawlspace reparse` does; no request is sent.
 
-        URLs in state `stored` are read again first, by this crawl's handlers.
+        URLs in state `stored` are read again first, by this crawl's handlers. A parser given by its name (`page`,
+        `module:name`, `file.py:name`) can be spread over `processes`, or over a Ray cluster by `engine="ray"`.
         """
-        found = as_parser(given)
+        if not isinstance(given, str) and (processes > 1 or engine != "local"):
+            raise UsageError(
+                "other processes find a parser by its name", hint='name it: "module:name" or "file.py:name"'
+            )
+        found = load_parser(given, self.directory.path) if isinstance(given, str) else as_parser(given)
+        name = given if isinstance(given, str) else found.name
+        order = Order(found, name, chosen, pool_of(found, processes, engine, address))
         done = Reparsed()
-        plan = replace(self._plan, handler=self._dispatcher())
+        plan = replace(self._plan, handler=self._dispatcher(), joins=self.directory.shared.exists())
         run_loop(lambda: finish_stored(self.directory, plan, plan.clock, done))
-        return reparse(self.directory, self._plan.settings, Order(found, found.name, chosen), done=done)
+        return reparse(self.directory, self._plan.settings, order, done=done)
 
-    def sql(self, query: str, **parameters: str) -> list[dict[str, Any]]:
-        """The answer to a question in SQL, as of `crawlspace sql`: a mapping a row."""
-        with ask(self.directory, self._plan.settings, question(query, None, parameters)) as answer:
+    def sql(
+        self, query: str | None = None, *, named: str | None = None, memory: str = MEMORY, **parameters: str
+    ) -> list[dict[str, Any]]:
+        """The answer to a question in SQL, or to that of a name, as of `crawlspace sql`: a mapping a row.
+
+        `memory` is what the answer may take before it goes to the disk.
+        """
+        self.directory.require()
+        settings = load(self.directory.effective, {})
+        asked = question(query, named, parameters)
+        with ask(self.directory, settings, asked, reach_of(self.directory, settings), memory) as answer:
+            if answer.caution:
+                self._bus(events.Warned(answer.caution))
             return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
     def export(
@@ -241,6 +275,18 @@ class Crawl:
                 return route(page)
         handler = self._handlers.get(page.label) or self._handlers.get(None)
         return handler(page) if handler is not None else None
+
+
+def _config(directory: CrawlDirectory, config: str | Path | None) -> Path:
+    """The file with the settings; raises `UsageError` where a place that was named is not there."""
+    for other in directory.also:
+        if not other.is_dir():
+            raise UsageError(f"there is no directory {other}", hint="`also` names directories of other workers")
+    if config is None:
+        return directory.config
+    if not Path(config).is_file():
+        raise UsageError(f"there is no file {config}", hint="`config` names a file of settings")
+    return Path(config)
 
 
 def _only(kinds: set[str], function: Callable[[events.PageSettled], None]) -> events.Watcher:

@@ -16,14 +16,13 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.parsing import load_parser
 from crawlspace.app.piping import REASONS_TOLD
 from crawlspace.app.reparse import Order, Reparsed, finish_stored, reparse
-from crawlspace.app.reparsing.pools import Here, Pool, Processes, Ray
+from crawlspace.app.reparsing.pools import pool_of
 from crawlspace.app.reparsing.selection import Chosen
 from crawlspace.cli.options import as_json, directory_argument, echo_json, run, settings_used, tell_warnings
 from crawlspace.clock import SystemClock
 from crawlspace.errors import LeftOut, StoreDamaged, UsageError
 from crawlspace.observe.printable import printable
 from crawlspace.pages.timestamps import read_time
-from crawlspace.parsers import Parser
 from crawlspace.parsers.maintext import EXTRA, is_there
 
 TOLD_EVERY = 2.0
@@ -84,7 +83,7 @@ def command(
         failed=failed,
     )
     count = processes or os.cpu_count() or 1
-    pool = _pool(parser, engine, address, count)
+    pool = pool_of(parser, count, engine, address)
     done = Reparsed()
     plan = Plan(settings=settings, watch=tell_warnings, joins=place.shared.exists())
     run(lambda: finish_stored(place, plan, SystemClock(), done))
@@ -99,14 +98,6 @@ def command(
         sys.exit(StoreDamaged.exit_code)
     if done.elsewhere:
         sys.exit(LeftOut.exit_code)
-
-
-def _pool(parser: Parser, engine: str, address: str | None, count: int) -> Pool:
-    if engine == "ray":
-        return Ray(address, count)
-    if address is not None:
-        raise UsageError("--address is that of a Ray cluster", hint="add --engine ray")
-    return Processes(parser, count) if count > 1 else Here(parser)
 
 
 def _time(text: str | None) -> int | None:

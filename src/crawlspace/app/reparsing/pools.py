@@ -153,6 +153,17 @@ class Ray:
             ray.shutdown()
 
 
+def pool_of(parser: Parser, count: int, engine: str = "local", address: str | None = None) -> Pool:
+    """Who parses: so many processes of this machine, or a Ray cluster; raises `UsageError`."""
+    if engine == "ray":
+        return Ray(address, count)
+    if engine != "local":
+        raise UsageError(f"{engine!r} parses nothing", hint="engines are local and ray")
+    if address is not None:
+        raise UsageError("an address is that of a Ray cluster", hint="the engine is ray then")
+    return Processes(parser, count) if count > 1 else Here(parser)
+
+
 def batches(tasks: Iterable[Task]) -> Iterator[list[Task]]:
     """Tasks in batches, each in the order in which its captures lie in the archive."""
     waiting = iter(tasks)
