@@ -19,6 +19,7 @@ import click
 
 from crawlspace import __version__
 from crawlspace.app.circles import seldom_looked_for
+from crawlspace.cli.leaving import undisturbed
 from crawlspace.errors import CrawlspaceError
 from crawlspace.observe.printable import printable
 
@@ -100,8 +101,11 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    # Once all is told Python has its own things to put away: a Ctrl-C that comes then must not change the exit code.
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    # Once all is told Python has its own things to put away: a signal that comes then must not change the exit code.
+    atexit.register(undisturbed)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        # A verb that is ended puts away what it began, as after Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with seldom_looked_for():
             code = cli.main(standalone_mode=False)
@@ -119,6 +123,7 @@ def main() -> None:
         # The reader of our output has gone; what Python would still flush at exit goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    undisturbed()
     sys.exit(code or 0)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from crawlspace.app.directory import CrawlDirectory
 from crawlspace.app.fleet import Fleet, driven
 from crawlspace.app.learn import run_learning
 from crawlspace.app.seeds import read_seeds
+from crawlspace.cli.leaving import ENDING, undisturbed
 from crawlspace.cli.options import config_file, overrides, run, settings_of, unread
 from crawlspace.cli.progress import Display
 from crawlspace.engine.crawl import Crawl
@@ -126,6 +126,7 @@ def run_crawl(place: CrawlDirectory, plan: Plan, requests: Iterable[Request], *,
         return ending, await crawl.frontier.counts()
 
     ending, counts = run(lambda: run_learning(place, plan, drive))
+    undisturbed()
     if not quiet:
         with unread():
             _close(place, ending, counts)
@@ -183,8 +184,8 @@ class _Signals:
         """End this engine from now on; at once, if that was asked for while the crawl rested."""
         self._engine = engine
         loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, self._stop)
+        for number in ENDING:
+            loop.add_signal_handler(number, self._stop)
         if self._asked:
             engine.stop()
 
