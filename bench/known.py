@@ -4,9 +4,12 @@
 
 For each number of known URLs a store is filled through its own calls (some of them are leased and settled as pages,
 the others wait), closed and opened again. Then batches of 1,000 claims come, four known links to a new one, near and
-far, and between them URLs are leased and settled at the rate that is wanted: 2,000 for 60,000 offers. One process,
-one thread, nothing else in its time: the claims are made before. `--keep` leaves the filled stores in a folder, where
-the next run finds them: the measured part works on a copy.
+far, each batch in one call with the settlements of the URLs that are leased meanwhile at the rate that is wanted:
+2,000 for 60,000 offers. So it is in a crawl, where a group of pages is settled together with its links; `--apart`
+claims in calls of their own, and leases ten hosts at a time. One process, one thread, nothing else in its time: the
+claims are made before. The new links of a batch go to as many hosts as there are, one after the other: with
+`--hosts` near the number of known URLs each lies in a page of the file of its own, which is the hardest case.
+`--keep` leaves the filled stores in a folder, where the next run finds them: the measured part works on a copy.
 
 Opening is what a crawl does before its first request can be leased: open the file, give up the leases of the owner
 before, read the totals and the facts, lease once.
@@ -22,13 +25,16 @@ import json
 import random
 import resource
 import shutil
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from bench.frontier import BATCH, REPEATS, SETTINGS, address
 from bench.room import room
@@ -132,7 +138,19 @@ async def begin(path: Path) -> tuple[Any, float]:
 
 
 async def work(store: Any, batches: list[list[Claim]]) -> int:
-    """Claim the batches, and lease and settle meanwhile; how many were settled."""
+    """Claim each batch with the settlements of what is leased meanwhile; how many were settled."""
+    settled = offered = 0
+    for batch in batches:
+        offered += len(batch)
+        wanted = max(0, offered // OFFERS_TO_A_SETTLED - settled)
+        leases = await store.lease(replace(WISH, hosts=wanted))
+        await store.settle(settlements(leases), batch)
+        settled += sum(len(lease.urls) for lease in leases)
+    return settled
+
+
+async def work_apart(store: Any, batches: list[list[Claim]]) -> int:
+    """Claim the batches, and lease and settle between them; how many were settled."""
     settled = offered = 0
     for batch in batches:
         await store.claim(batch)
@@ -148,7 +166,7 @@ async def measure(path: Path, size: int, known: int, options: argparse.Namespace
     gc.collect()
     gc.freeze()
     wall, cpu = time.perf_counter(), time.process_time()
-    settled = await work(store, batches)
+    settled = await (work_apart if options.apart else work)(store, batches)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     await store.close()
     gc.unfreeze()
@@ -179,15 +197,16 @@ def prepared(folder: Path, known: int, options: argparse.Namespace) -> Path:
     return path
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.known", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--known", type=int, nargs="+", default=[10_000, 1_000_000])
     parser.add_argument("--hosts", type=int, default=20_000)
     parser.add_argument("--offers", type=int, default=300_000)
     parser.add_argument("--finished", type=float, default=0.05, help="share of the known URLs that are done")
     parser.add_argument("--by-host", action="store_true", help="fill host by host: many times faster for millions")
+    parser.add_argument("--apart", action="store_true", help="claim in calls of their own")
     parser.add_argument("--keep", type=Path, help="folder for the filled stores")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="crawlspace-bench-", dir=options.keep) as folder:
         kept = options.keep or Path(folder)
         for known in options.known:
@@ -197,7 +216,8 @@ def main() -> None:
             print(json.dumps(figures), flush=True)
             for name in (name for name, value in figures.items() if value is not None):
                 print(f"{name.replace('_', ' '):48}{figures[name]:>14,.3f}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

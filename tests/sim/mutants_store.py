@@ -135,17 +135,17 @@ def tally_outside_the_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check_then_wait_then_add(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the question whether a key is known and the mark, another finder comes."""
-    known = Claiming._known
-    before: dict[str, Any] = {}
+    found = Claiming._found
+    before: set[bytes] = set()
 
-    def _known(self: Any, keys: set[bytes]) -> dict[bytes, int]:
-        now = known(self, keys)
-        fresh = {key for key in keys if key not in now}
-        stale = {key: number for key, number in now.items() if key not in before.get("fresh", ())}
-        before["fresh"] = fresh
-        return stale
+    def _found(self: Any, keys: set[bytes], least: Any) -> Any:
+        now = found(self, keys, least)
+        stale = dict.fromkeys(keys & before, (None, None))
+        before.clear()
+        before.update(key for key, (number, _) in now.items() if number is None)
+        return now | stale
 
-    monkeypatch.setattr(Claiming, "_known", _known)
+    monkeypatch.setattr(Claiming, "_found", _found)
 
 
 def duplicate_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """Reads the named statements of a `.sql` file, so that Python holds no SQL.
 
 A file is a list of statements, each opened by two comment lines: `-- name: word`, then its purpose. In a statement
-`(?*)` stands for a list of parameters whose length is known at the call, and `(?*3)` for a list of rows of three;
-`listed` writes them out.
+`(?*)` stands for a list of parameters whose length is known at the call, `(?*3)` for a list of rows of three, and
+`(#*)` for the rows 0, 1, 2 and so on; `listed` writes them out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ binding them; a bytearray it binds at once."""
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _PURPOSE = re.compile(r"^-- \S")
-_LIST = re.compile(r"\(\?\*(\d*)\)")
+_LIST = re.compile(r"\(([?#])\*(\d*)\)")
 
 
 def statements(package: str, file: str) -> dict[str, str]:
@@ -47,10 +47,12 @@ def statements(package: str, file: str) -> dict[str, str]:
 
 @cache
 def listed(statement: str, length: int) -> str:
-    """`statement` with its list of parameters, or of rows of parameters, `length` long."""
+    """`statement` with its list of parameters, of rows of parameters, or of numbers, `length` long."""
 
     def written(found: re.Match[str]) -> str:
-        width = found.group(1)
+        kind, width = found.groups()
+        if kind == "#":
+            return ",".join(f"({number})" for number in range(length))
         return ",".join([_row(int(width))] * length) if width else _row(length)
 
     return _LIST.sub(written, statement)
@@ -63,6 +65,14 @@ def chunks(values: Sequence[V], width: int = 1) -> Iterator[list[V]]:
         chunk = [*values[start : start + whole]]
         length = next(width * length for length in _LENGTHS if width * length >= len(chunk))
         yield chunk + chunk[-width:] * ((length - len(chunk)) // width)
+
+
+def runs(values: Sequence[V]) -> Iterator[tuple[int, Sequence[V]]]:
+    """The values in order, in runs; with each the number of a list that is long enough, of few there are."""
+    whole = _LENGTHS[-1]
+    for start in range(0, len(values), whole):
+        run = values[start : start + whole]
+        yield next(length for length in _LENGTHS if length >= len(run)), run
 
 
 def parts(rows: Sequence[Sequence[object]]) -> Iterator[tuple[int, list[object]]]:

@@ -25,7 +25,7 @@ from crawlspace.frontier.rows import (
     way_of,
 )
 from crawlspace.frontier.settings import CLASSES, FrontierSettings
-from crawlspace.frontier.sql import blob, chunks, listed, parts, statements
+from crawlspace.frontier.sql import blob, chunks, listed, parts, runs, statements
 from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.crowds import Crowds
 from crawlspace.frontier.sqlite.revisit import bring_forward
@@ -36,8 +36,12 @@ from crawlspace.types import HOST_BYTES, PATH_DEPENDENT, Claim, Claimed, Reason,
 _SQL = statements(__package__, "claim.sql")
 
 
-_Known = tuple[int, int | None, bytes]
-"""The number of a known key, the best way in which it was claimed (`seen.way`), and the key."""
+_Found = tuple[int | None, int | None]
+"""The number of a key, None for a new one, and the best way in which it was claimed (`seen.way`)."""
+_NO_BETTER: _Found = (0, 0)
+"""Of keys that need no look: their numbers do not matter, and no claim is better than this way."""
+_ALL = (-1, -1)
+"""Better than all classes and depths."""
 
 
 @dataclass(slots=True)
@@ -108,13 +112,13 @@ class Claiming:
         """Judge and write the batch; one answer each, in order."""
         if not claims:
             return []
-        known = self._known({claim.address.key for claim in claims})
+        found = self._found({claim.address.key for claim in claims}, self._least(claims))
         answers = [Claimed.KNOWN] * len(claims)
-        changing = self._read_ahead(claims, known)
+        changing = self._read_ahead(claims, found)
         self._last = self._urls.last(URLS)
         for place in changing:
             claim = claims[place]
-            answers[place] = self._one(claim, known.get(claim.address.key))
+            answers[place] = self._one(claim, found.get(claim.address.key, _NO_BETTER)[0])
         self._write()
         return answers
 
@@ -122,14 +126,24 @@ class Claiming:
         """Why new keys of the batch are refused, by the claim's word or by ours."""
         return {key: refused.reason for key, refused in self._refused.items()}
 
-    def _known(self, keys: set[bytes]) -> dict[bytes, _Known]:
-        found: dict[bytes, _Known] = {}
-        for chunk in chunks(sorted(keys)):
-            rows = self._connection.execute(listed(_SQL["known"], len(chunk)), [*map(blob, chunk)])
-            found.update({row[2]: row for row in rows})
+    def _least(self, claims: Sequence[Claim]) -> tuple[int, int]:
+        """The best class and depth of the batch: keys that were claimed in a way as good are done with."""
+        revisits = self._settings.revisits
+        if any(claim.lifts is not None or (revisits and claim.modified is not None) for claim in claims):
+            return _ALL
+        return min(claim.front_class for claim in claims), min(claim.depth for claim in claims)
+
+    def _found(self, keys: set[bytes], least: tuple[int, int]) -> dict[bytes, _Found]:
+        """The keys that must be looked at. All others are known, and were claimed in a way as good."""
+        found: dict[bytes, _Found] = {}
+        names: dict[str, object] = {"class": least[0], "depth": least[1]}
+        for length, run in runs(sorted(keys)):
+            names |= {"keys": b"".join(run), "n": len(run)}
+            rows = self._connection.execute(listed(_SQL["known"], length), names)
+            found.update({run[place]: (number, way) for place, number, way in rows})
         return found
 
-    def _read_ahead(self, claims: Sequence[Claim], known: Mapping[bytes, _Known]) -> list[int]:
+    def _read_ahead(self, claims: Sequence[Claim], known: Mapping[bytes, _Found]) -> list[int]:
         """Read together what the claims will ask one by one: their hosts, and how the known ones wait.
 
         Returns the places of the claims that may change something: most are repeats, and done with here.
@@ -141,15 +155,15 @@ class Claiming:
         revisits = self._settings.revisits
         for place, claim in enumerate(claims):
             key = claim.address.key
-            found = known.get(key)
-            if found is None:
+            number, way = known.get(key, _NO_BETTER)
+            if number is None:
                 hosts.add(key[:HOST_BYTES])
                 changing.append(place)
             elif claim.refusal is None and not (
-                is_no_better(claim, found[1]) and (claim.modified is None or not revisits)
+                is_no_better(claim, way) and (claim.modified is None or not revisits)
             ):
                 self._closer.add(key)
-                asked += (host_id(key), claim.front_class, found[0])
+                asked += (host_id(key), claim.front_class, number)
                 changing.append(place)
             elif claim.seed_host and key[:HOST_BYTES] not in seeds:
                 hosts.add(key[:HOST_BYTES])
@@ -169,14 +183,14 @@ class Claiming:
                 hid, seed, met, waits, token, blocked, crowded, front_class = row
                 self._hosts[hid] = _Host(seed, met, waits, token, blocked, crowded, front_class)
 
-    def _one(self, claim: Claim, known: _Known | None) -> Claimed:
+    def _one(self, claim: Claim, number: int | None) -> Claimed:
         key = claim.address.key
         if claim.seed_host and not (host := self._host(claim)).seed:
             host.seed = True
             self._book.host(host_id(key)).seed = 1
-        if known is not None:
+        if number is not None:
             if key in self._closer and claim.refusal is None:
-                self._repeat(claim, known[0])
+                self._repeat(claim, number)
             return Claimed.KNOWN
         if key in self._links or key in self._fresh:
             self._better_fresh(key, claim)

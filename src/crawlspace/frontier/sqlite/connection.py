@@ -21,7 +21,11 @@ OLDEST_SQLITE = (3, 37, 0)
 
 _BUSY_MS = 30_000
 """Several processes write by turns, and SQLite lets them wait in no order."""
-_CHECKPOINT_PAGES = 4_000
+_CHECKPOINT_PAGES = 16_000
+"""Pages of the log that are written back into the file at once. The more there are, the more of them were written
+several times meanwhile, which is done once then; the log takes 64 MiB for it, and is read again after a crash."""
+_LOG_BYTES = 1 << 26
+"""What the log takes on the disk at most, once whoever kept it from being written back is gone."""
 _STATEMENTS = 512
 _PRIMARY_CODE = 0xFF
 
@@ -33,6 +37,7 @@ def connect(path: str, settings: FrontierSettings) -> sqlite3.Connection:
         "page_size = 4096",
         "journal_mode = WAL",
         f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+        f"journal_size_limit = {_LOG_BYTES}",
         f"synchronous = {settings.durability}",
     )
     return _open(address, settings, ways)
