@@ -81,11 +81,25 @@ def test_main_text_leaves_out_what_surrounds_it(document: MakeDocument) -> None:
 
 
 def test_main_text_is_left_out_without_its_extra_and_for_pages_that_could_take_too_long(
-    monkeypatch: pytest.MonkeyPatch,
+    document: MakeDocument, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert maintext.main_text("<div>" * 20_000) is None
+    assert maintext.main_text(document("<div>" * 20_000)) is None
+    assert maintext.main_text(document("<p>x")) is not None
     monkeypatch.setattr(maintext, "is_there", lambda: False)
-    assert maintext.main_text("<p>x") is None
+    assert maintext.main_text(document("<p>x")) is None
+
+
+def test_page_looks_at_its_markup_once(document: MakeDocument, monkeypatch: pytest.MonkeyPatch) -> None:
+    from crawlspace.pages import source
+
+    asked: list[str] = []
+    for name in ("scan", "may_cost_too_much", "parse"):
+        real = getattr(source, name)
+        monkeypatch.setattr(
+            source, name, lambda *a, name=name, real=real, **k: (asked.append(name), real(*a, **k))[1]
+        )
+    record(page, document(FULL))
+    assert sorted(asked) == ["may_cost_too_much", "parse", "scan"]
 
 
 def test_links_tells_links_in_full_with_what_is_unusual_of_them(document: MakeDocument) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from crawlspace.pages.encoding import as_utf8
 from crawlspace.pages.scan import scan
 from crawlspace.pages.scanning import Scan
-from crawlspace.pages.tree import Tree, parse
+from crawlspace.pages.tree import Tree, may_cost_too_much, parse
 
 
 class Source:
     """One page's markup. Its scan and its tree are made when they are first asked for, and once."""
 
-    __slots__ = ("_body", "_bounded", "_scan", "_tree", "_wants_text", "charset")
+    __slots__ = ("_body", "_bounded", "_may_cost", "_scan", "_tree", "_wants_text", "charset")
 
     def __init__(self, body: bytes, charset: str, *, wants_text: bool = False, bounded: bool = True) -> None:
         """`body` as it was sent, in `charset`.
@@ -24,6 +24,7 @@ class Source:
         self._wants_text = wants_text
         self._bounded = bounded
         self._scan: Scan | None = None
+        self._may_cost: bool | None = None
         self._tree: Tree | None = None
 
     def scan(self, max_links: int) -> Scan:
@@ -41,8 +42,16 @@ class Source:
         return found.text or b""
 
     @property
+    def may_cost_too_much(self) -> bool:
+        """As of `tree.may_cost_too_much`; looked at once for all who ask."""
+        if self._may_cost is None:
+            self._may_cost = may_cost_too_much(self._body)
+        return self._may_cost
+
+    @property
     def tree(self) -> Tree:
         """The page's tree, the same for all who ask."""
         if self._tree is None:
-            self._tree = parse(self._body, self.charset, bounded=self._bounded)
+            bounded = self._bounded and self.may_cost_too_much
+            self._tree = parse(self._body, self.charset, bounded=bounded)
         return self._tree

@@ -197,6 +197,9 @@ class Document:
     def plain(self) -> str:
         """What a reader could see, white space folded; of text that is no HTML, all of it."""
         if self.is_html:
+            if self._source is None:
+                # Who wants the text mostly wants links and declarations too: one look finds them all.
+                self._markup(wants_text=True).scan(self._settings.max_links)
             return mask(self._markup().text).decode()
         return plain_text(self.text)
 
@@ -207,9 +210,14 @@ class Document:
             return None
         return without_credentials(target).partition("#")[0]
 
-    def _markup(self) -> Source:
+    @property
+    def may_cost_too_much(self) -> bool:
+        """Whether a parser without bounds could take much longer for the page than its size says."""
+        return self._markup().may_cost_too_much
+
+    def _markup(self, *, wants_text: bool = False) -> Source:
         if self._source is None:
-            self._source = Source(self._result.body, self.charset, bounded=self._bounded)
+            self._source = Source(self._result.body, self.charset, wants_text=wants_text, bounded=self._bounded)
         return self._source
 
     def __repr__(self) -> str:

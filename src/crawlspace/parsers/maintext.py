@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from crawlspace.pages.tree import may_cost_too_much
+from crawlspace.parsers.document import Document
 
 EXTRA = "text"
 
@@ -14,11 +14,11 @@ def is_there() -> bool:
     return find_spec("resiliparse") is not None
 
 
-def main_text(text: str) -> str | None:
+def main_text(document: Document) -> str | None:
     """The main text with its paragraphs; None without the extra, and for a page that could take too long to read."""
-    if not is_there() or may_cost_too_much(text.encode("utf-8", "replace")):
+    if not is_there() or document.may_cost_too_much:
         return None
     from resiliparse.extract.html2text import extract_plain_text
 
-    found: str = extract_plain_text(text, main_content=True, alt_texts=False, preserve_formatting=True)
+    found: str = extract_plain_text(document.text, main_content=True, alt_texts=False, preserve_formatting=True)
     return found.strip()

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Final
 
 import msgspec
+from selectolax.lexbor import LexborNode
 
 from crawlspace.pages.timestamps import read_time
 from crawlspace.parsers.definition import Match, parser
@@ -32,6 +33,11 @@ SCRIPT_SIZE: Final = 1 << 20
 THINGS: Final = 1000
 """Objects of JSON-LD that are looked into for dates."""
 
+_META: Final = "meta[content]"
+_HEADING: Final = "h1,h2,h3,h4,h5,h6"
+_SCRIPT: Final = "script[type='application/ld+json' i]"
+_KINDS: Final = {"meta": _META, "script": _SCRIPT}
+
 _PUBLISHED: Final = ("article:published_time", "datepublished", "date", "dc.date", "dcterms.created", "pubdate")
 _MODIFIED: Final = ("article:modified_time", "og:updated_time", "datemodified", "last-modified", "dcterms.modified")
 
@@ -39,20 +45,22 @@ _MODIFIED: Final = ("article:modified_time", "og:updated_time", "datemodified", 
 @parser("page", 1, match=Match.of(type="html"), key=PAGE_KEY)
 def page(document: Document) -> Item:
     """The record of one page."""
-    named = dict(_metas(document))
-    things = list(_scripts(document))
+    text = document.plain
+    found = _found(document)
+    named = dict(_metas(found[_META]))
+    things = list(_scripts(found[_SCRIPT]))
     data: dict[str, Any] = {
         "title": document.title,
         "language": document.language,
         "description": named.get("description") or named.get("og:description"),
-        "headings": list(_headings(document)),
+        "headings": list(_headings(found[_HEADING])),
         "canonical": document.resolve(document.canonical) if document.canonical else None,
         "opengraph": dict(islice(((n, v) for n, v in named.items() if n.startswith("og:")), GRAPH)),
         "jsonld": things,
         "published": _date(named, things, _PUBLISHED, "datePublished"),
         "modified": _date(named, things, _MODIFIED, "dateModified"),
-        "text": document.plain,
-        "main": main_text(document.text),
+        "text": text,
+        "main": main_text(document),
     }
     return Item(
         {name: value for name, value in data.items() if value not in (None, "", [], {})},
@@ -60,10 +68,18 @@ def page(document: Document) -> Item:
     )
 
 
-def _metas(document: Document) -> Iterator[tuple[str, str]]:
+def _found(document: Document) -> dict[str, list[LexborNode]]:
+    """The elements that are read, by kind and in the order of the page."""
+    found: dict[str, list[LexborNode]] = {_META: [], _HEADING: [], _SCRIPT: []}
+    for node in document.css(f"{_META},{_HEADING},{_SCRIPT}"):
+        found[_KINDS.get(node.tag or "", _HEADING)].append(node)
+    return found
+
+
+def _metas(nodes: list[LexborNode]) -> Iterator[tuple[str, str]]:
     """Names and properties of meta elements in small letters; of equal ones the first."""
     seen: set[str] = set()
-    for node in document.css("meta[content]"):
+    for node in nodes:
         attributes = node.attributes
         name = (
             (attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or "").strip().lower()
@@ -74,15 +90,15 @@ def _metas(document: Document) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _headings(document: Document) -> Iterator[dict[str, Any]]:
-    for node in document.css("h1,h2,h3,h4,h5,h6")[:HEADINGS]:
+def _headings(nodes: list[LexborNode]) -> Iterator[dict[str, Any]]:
+    for node in nodes[:HEADINGS]:
         text = " ".join(node.text().split())[:HEADING_TEXT]
         if text:
             yield {"level": int((node.tag or "h6")[1]), "text": text}
 
 
-def _scripts(document: Document) -> Iterator[Any]:
-    for node in document.css("script[type='application/ld+json' i]")[:SCRIPTS]:
+def _scripts(nodes: list[LexborNode]) -> Iterator[Any]:
+    for node in nodes[:SCRIPTS]:
         text = node.text()
         if len(text) > SCRIPT_SIZE:
             continue
