@@ -144,6 +144,15 @@ static PyObject *simhash(PyObject *module, PyObject *args)
     return PyLong_FromUnsignedLongLong(value);
 }
 
+/* In lower case. Without a branch, so that the compiler takes many at once. */
+static void fold(const unsigned char *restrict text, Py_ssize_t size, unsigned char *restrict out)
+{
+    for (Py_ssize_t i = 0; i < size; i++) {
+        unsigned char c = text[i], capital = (unsigned char)(c - 'A') < 26;
+        out[i] = c | (unsigned char)(capital << 5);
+    }
+}
+
 /* Replace a piece by a NUL wherever it stands, in place; gives where the text ends then. */
 static unsigned char *without_piece(unsigned char *text, unsigned char *end, const unsigned char *piece, Py_ssize_t size)
 {
@@ -168,10 +177,7 @@ static PyObject *without(PyObject *module, PyObject *args)
     Py_ssize_t count = PyList_Size(pieces);
     unsigned char *copy = count < 0 ? NULL : PyMem_Malloc(size + 1);
     if (!copy) return count < 0 ? NULL : PyErr_NoMemory();
-    for (Py_ssize_t i = 0; i < size; i++) {
-        unsigned char c = text[i];
-        copy[i] = c >= 'A' && c <= 'Z' ? c | 0x20 : c;
-    }
+    fold((const unsigned char *)text, size, copy);
     unsigned char *end = copy + size;
     for (Py_ssize_t i = 0; i < count; i++) {
         char *piece;

@@ -186,18 +186,25 @@ static void part(Scan *s)
     if (s->put != s->out && s->put[-1] != ' ') *s->put++ = ' ';
 }
 
+/* Text with its white space folded. Words are short: to copy each byte and go on or not costs less than to ask for
+   each where it ends. */
 static void put_text(Scan *s, Text from, Text end)
 {
     if (!s->wants_text || reserve(s, end - from + 1)) return;
+    unsigned char *put = s->put;
+    int behind_blank = put == s->out || put[-1] == ' ';
     while (from < end) {
-        unsigned char *put = s->put;
-        while (from < end && !MARKED[*from]) *put++ = *from++;
-        s->put = put;
-        if (from == end) return;
-        if (*from != HARD[0]) { part(s); from++; }
-        else if (from + 1 < end && from[1] == HARD[1]) { part(s); from += 2; }
-        else *s->put++ = *from++;
+        unsigned char c = *from++;
+        int blank = MARKED[c];
+        if (c == HARD[0]) {
+            blank = from < end && *from == HARD[1];
+            from += blank;
+        }
+        *put = blank ? ' ' : c;
+        put += !(blank & behind_blank);
+        behind_blank = blank;
     }
+    s->put = put;
 }
 
 static int is_white(Text from, Text end)
