@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import codecs
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ def test_a_declaration_is_found_as_the_html_standard_has_it(row: dict[str, str])
         (b"<meta charset=gbk>", with_charset("utf-8"), "utf-8"),
         (b"<meta charset=gbk>", with_charset("no-such-thing"), "gbk"),
         (b"<meta charset=gbk>", HTML, "gbk"),
+        (b'<HTML><META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=gbk">', HTML, "gbk"),
         (b"<meta charset=utf-16>", HTML, "utf-8"),
         (b"<meta charset=x-user-defined>", HTML, "windows-1252"),
         (b"<p>", with_charset("utf-16le"), "utf-16le"),
@@ -153,6 +155,8 @@ TAGS = (
         '<meta charset="utf-8">',
         '<meta name="x" content="y"/>',
         "<META CHARSET='koi8-r' >",
+        '<META CHARSET="koi8-r">',
+        '<meta content="x" charset="no-such" charset="gbk">',
         '<meta\nb="charset=gbk">',
         '<p a="',
     ),
@@ -165,5 +169,6 @@ def test_what_is_passed_over_in_one_go_holds_no_declaration(tags: list[str]) -> 
     head = "".join(tags).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoding_module, "_behind_plain", lambda _head, position: position)
+        patch.setattr(encoding_module, "_PLAIN_META", re.compile(rb"(?!)"))
         expected = declared(head)
     assert declared(head) == expected

@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from crawlspace.exchange import Headers
@@ -121,10 +121,12 @@ _ATTRIBUTE: Final = re.compile(
 )
 _TAG: Final = re.compile(rb"</?([A-Za-z][^\t\n\f\r >]*)")
 _PLAIN: Final = re.compile(
-    rb"(?:[^<]++|<(?:/?[A-Za-ln-z][A-Za-z0-9]*+(?:[\t\n\f\r ]++[A-Za-z:-]++=\"[^\"<>]*+\")*+[\t\n\f\r ]*+/?"
+    rb"(?:[^<]++|<(?:/?[A-LN-Za-ln-z][A-Za-z0-9]*+(?:[\t\n\f\r ]++[A-Za-z:-]++=\"[^\"<>]*+\")*+[\t\n\f\r ]*+/?"
     rb"|[!?](?!--)[^>]*+)>)*+"
 )
 """Text and tags, plainly spelled, that are no `meta`: what stands before it is passed over in one go."""
+_PLAIN_META: Final = re.compile(rb"<meta(?:[\t\n\f\r ]++[A-Za-z:-]++=\"[^\"<>]*+\")++[\t\n\f\r ]*+/?>", re.I)
+"""A `meta` as plainly spelled: a site has the same in all of its pages, of which the meaning is remembered."""
 _IN_CONTENT: Final = re.compile(
     r"charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|([^\"'\t\n\f\r ;]+))", re.I
 )
@@ -213,7 +215,15 @@ def _undefined(byte: int) -> str:
 def _in_meta(head: bytes) -> str | None:
     if b"charset" not in head.lower():
         return None
-    position = 0
+    position = _behind_plain(head, 0)
+    while plain := _PLAIN_META.match(head, position):
+        if found := _of_plain_meta(plain[0]):
+            return found
+        position = _behind_plain(head, plain.end())
+    return _in_odd_meta(head, position)
+
+
+def _in_odd_meta(head: bytes, position: int) -> str | None:
     while (position := head.find(b"<", _behind_plain(head, position))) >= 0:
         if head.startswith(b"<!--", position):
             end = head.find(b"-->", position + 2)
@@ -250,6 +260,11 @@ def _attributes(head: bytes, position: int) -> tuple[int, dict[str, str]]:
         attributes.setdefault(name.decode("latin-1").lower(), b"".join(values).decode("latin-1"))
         position = found.end()
     return position, attributes
+
+
+@lru_cache(maxsize=256)
+def _of_plain_meta(tag: bytes) -> str | None:
+    return _of_meta(_attributes(tag, len(b"<meta"))[1])
 
 
 def _of_meta(attributes: dict[str, str]) -> str | None:
