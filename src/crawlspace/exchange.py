@@ -5,6 +5,7 @@ Nothing here knows a socket or a file. Times are integer milliseconds since 1970
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum, unique
 from typing import NamedTuple
 
@@ -83,6 +84,11 @@ class Headers:
         return f"Headers({self.raw!r})"
 
 
+_FIELD = re.compile(r"\n([^:\r]++):([^\r]*+)")
+"""A field of a plain head."""
+_BLANKS = " \t\n\r\v\f"
+
+
 class HeadText(Headers):
     """The headers of a head of plain lines, which stays text: a crawl asks for few of them, each a few times.
 
@@ -90,12 +96,14 @@ class HeadText(Headers):
     in CR LF and holds none of the two otherwise.
     """
 
-    __slots__ = ("_known", "_text")
+    __slots__ = ("_fields", "_known", "_text")
 
     def __init__(self, text: bytes) -> None:
         self._text = text
-        self._known: dict[str, list[str]] | None = None
-        """Values by name in lower case, once any was asked for."""
+        self._known: dict[str, str] | None = None
+        """The first value by name in lower case, once any was asked for."""
+        self._fields: list[tuple[str, str]] = []
+        """All of them in order."""
 
     @property
     def raw(self) -> tuple[tuple[bytes, bytes], ...]:
@@ -103,19 +111,20 @@ class HeadText(Headers):
         return tuple((name, value.strip()) for name, _, value in lines)
 
     def get(self, name: str, default: str = "") -> str:
-        found = (self._known or self._read()).get(name)
-        return found[0] if found else default
+        return (self._known or self._read()).get(name, default)
 
     def all(self, name: str) -> list[str]:
-        found = (self._known or self._read()).get(name)
-        return found.copy() if found else []
+        known = self._known or self._read()
+        first = known.get(name)
+        if first is None:
+            return []
+        if len(known) == len(self._fields):  # no name comes twice, as is usual
+            return [first]
+        return [value.strip(_BLANKS) for key, value in self._fields if key.lower() == name]
 
-    def _read(self) -> dict[str, list[str]]:
-        known: dict[str, list[str]] = {}
-        for line in self._text.split(b"\r\n")[1:-2]:
-            name, _, value = line.partition(b":")
-            known.setdefault(name.lower().decode("latin-1"), []).append(value.strip().decode("latin-1"))
-        self._known = known
+    def _read(self) -> dict[str, str]:
+        fields = self._fields = _FIELD.findall(self._text.decode("latin-1"))
+        known = self._known = {name.lower(): value.strip(_BLANKS) for name, value in reversed(fields)}
         return known
 
 

@@ -54,7 +54,9 @@ def test_a_record_that_contradicts_itself_is_refused(old: bytes, new: bytes, why
 @given(st.binary(min_size=20, max_size=20))
 def test_digests_are_in_base_32_as_everybody_writes_it(digest: bytes) -> None:
     """The same as the standard library's, which takes three times as long."""
-    assert base32(digest) == b32encode(digest).decode()
+    assert base32([digest]) == [b32encode(digest).decode()]
+    several = [digest, bytes(20), digest[::-1], b"\xff" * 20, digest]
+    assert base32(several) == [b32encode(each).decode() for each in several]
 
 
 @pytest.mark.parametrize("digest", ["sha1:VGMT4NSHA2AWVOR6EVYXQUGCNSONBWE5", "sha1:a9993e36", "sha256:x", "?"])

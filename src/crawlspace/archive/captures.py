@@ -29,6 +29,7 @@ from crawlspace.archive.record import (
     plain,
     record_ids,
     sha1_name,
+    sha1_names,
 )
 from crawlspace.errors import Bug
 from crawlspace.exchange import RENDERED_TYPE, Capture, Facts, Reference, Rendered, Truncated
@@ -87,7 +88,10 @@ def records_of(capture: Capture, place: Place, *, metadata: bool = True) -> Writ
     if not head:
         raise Bug(f"a response without a head was to be archived: {capture.url}")
     payload = b"" if capture.refers_to else capture.payload
-    digest, payload_digest = sha1_name(head, payload), sha1_name(capture.payload)
+    facts = _ENCODER.encode(capture.facts) if metadata and capture.facts is not None else b""
+    digest, payload_digest, asked_digest, facts_digest = sha1_names(
+        (head, payload), (capture.payload,), (capture.request_head, capture.request_body), (facts,)
+    )
     target = f"WARC-Target-URI: {plain(capture.url)}\r\nWARC-Warcinfo-ID: {place.warcinfo}\r\n"
     common = f"\r\nWARC-Date: {date_text(capture.at)}\r\n{target}"
     name, asked, made, seen = record_ids(4, place.file, str(place.offset), str(capture.at), digest)
@@ -97,14 +101,12 @@ def records_of(capture: Capture, place: Place, *, metadata: bool = True) -> Writ
     common += f"WARC-Concurrent-To: {name}\r\nWARC-Block-Digest: "
     behind = []
     if capture.request_head:
-        digest = sha1_name(capture.request_head, capture.request_body)
         spoken = f"\r\nWARC-Protocol: {plain(capture.protocol)}" if capture.protocol else ""
-        fields = f"{asked}{common}{digest}{spoken}\r\nContent-Type: application/http;msgtype=request"
+        fields = f"{asked}{common}{asked_digest}{spoken}\r\nContent-Type: application/http;msgtype=request"
         behind.append(lay_out(REQUEST, fields, capture.request_head, capture.request_body))
-    if metadata and capture.facts is not None:
-        block = _ENCODER.encode(capture.facts)
-        fields = f"{made}{common}{sha1_name(block)}\r\nContent-Type: {FACTS_TYPE}"
-        behind.append(lay_out(METADATA, fields, block))
+    if facts:
+        fields = f"{made}{common}{facts_digest}\r\nContent-Type: {FACTS_TYPE}"
+        behind.append(lay_out(METADATA, fields, facts))
     if capture.rendered is not None:
         behind.append(_conversion(capture.rendered, seen, target, name))
     return Written(response, payload_digest, behind)

@@ -8,7 +8,7 @@ out nothing is taken on trust: lengths must fit and a digest that is there must 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import blake2b, sha1
@@ -27,15 +27,20 @@ _TAIL = b"\r\n\r\n"
 _BASE32 = bytes(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" * 8)
 
 
-def _halves(lane: int) -> tuple[int, int, int]:
+_PAD = bytes(12)
+"""What a SHA-1 lacks of the 32 bytes that its digits take."""
+
+
+def _halves(lane: int, digests: int) -> tuple[int, int, int]:
     """How the bits of each lane get into its two halves: how far the upper ones move, and where both are then."""
     half = lane // 2
     bits = (1 << half * 5 // 8) - 1
-    lower = sum(bits << place for place in range(0, 256, lane))
+    lower = sum(bits << place for place in range(0, 256 * digests, lane))
     return half - half * 5 // 8, lower << half, lower
 
 
-_APART = [_halves(lane) for lane in (256, 128, 64, 32, 16)]
+_APART = {count: [_halves(lane, count) for lane in (256, 128, 64, 32, 16)] for count in range(1, 6)}
+"""By how many digests there are."""
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 """The digit of a UUID that also says its variant: its upper two bits are 10."""
 
@@ -106,24 +111,35 @@ def verified(record: Record) -> Record:
     return record
 
 
-def sha1_name(data: bytes, more: bytes = b"") -> str:
-    """SHA-1 in base 32 with its label, as archives write digests; of `more` behind `data`, without a copy."""
-    digest = sha1(data, usedforsecurity=False)
-    if more:
-        digest.update(more)
-    return "sha1:" + base32(digest.digest())
+def sha1_name(data: bytes) -> str:
+    """SHA-1 in base 32 with its label, as archives write digests."""
+    (name,) = sha1_names((data,))
+    return name
 
 
-def base32(digest: bytes) -> str:
-    """The 20 bytes of a SHA-1 in base 32 (RFC 4648, section 6), without a loop over its 32 digits.
+def sha1_names(*blocks: Sequence[bytes]) -> list[str]:
+    """The same of at most five blocks, each in one or more parts that are not put together for it."""
+    digests = []
+    for first, *rest in blocks:
+        digest = sha1(first, usedforsecurity=False)
+        for part in rest:
+            digest.update(part)
+        digests.append(digest.digest())
+    return [f"sha1:{text}" for text in base32(digests)]
 
-    Each page has four of them. The bits are moved apart by halves: 80 and 80, then 40 each, until every digit's five
-    have a byte of their own.
+
+def base32(digests: Sequence[bytes]) -> list[str]:
+    """SHA-1s, of 20 bytes each and at most five, in base 32 (RFC 4648, section 6), without a loop over their digits.
+
+    Each page has four of them, and all take as long as one. The bits are moved apart by halves: 80 and 80, then 40
+    each, until every digit's five have a byte of their own.
     """
-    bits = int.from_bytes(digest)
-    for distance, upper, lower in _APART:
+    count = len(digests)
+    bits = int.from_bytes(_PAD.join((b"", *digests)))
+    for distance, upper, lower in _APART[count]:
         bits = bits << distance & upper | bits & lower
-    return bits.to_bytes(32).translate(_BASE32).decode()
+    text = bits.to_bytes(32 * count).translate(_BASE32).decode()
+    return [text[at : at + 32] for at in range(0, 32 * count, 32)]
 
 
 def record_id(*parts: str) -> str:

@@ -7,6 +7,7 @@ is resolved twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +19,10 @@ from crawlspace.pages.magic import detected_type
 from crawlspace.types import Address, Moved, QueuedUrl, Refused, Relation, Released, Settlement, WasRedirect
 
 TITLE_LIMIT = 500
+
+_HYPERLINK = Relation.HYPERLINK.value
+_OUTLINK = partial(tuple.__new__, Outlink)
+"""Makes one of its values; see `pages.links`."""
 
 
 class Known(Struct, frozen=True):
@@ -82,10 +87,10 @@ def _storable(text: str) -> str:
 
 def _outlinks(page: Page) -> tuple[Outlink, ...]:
     if not page.contexts:
-        usual, word = Relation.HYPERLINK, Relation.HYPERLINK.value
+        make, usual, word = _OUTLINK, Relation.HYPERLINK, _HYPERLINK
         return tuple(
             [
-                Outlink(url, word if relation is usual else relation.value, "", nofollow)
+                make((url, word if relation is usual else relation.value, "", nofollow))
                 for url, relation, nofollow in page.links
             ]
         )

@@ -56,6 +56,7 @@ class Reservation(NamedTuple):
 
 
 NOTHING_SAID: Final = Reservation()
+NO_DIRECTIVES: Final = Directives()
 
 
 def read_refresh(text: str) -> Refresh | None:

@@ -194,7 +194,7 @@ class Learning:
 
     def known(self, canonical: str) -> Sighting | None:
         """What was seen of a canonical URL lately."""
-        host = self._hosts.get(_name(canonical))
+        host = self._hosts.get(host_name(canonical))
         return None if host is None else host.pages.get(canonical)
 
     def pages_of(self, name: str) -> Iterable[Sighting]:
@@ -222,7 +222,7 @@ class Learning:
         for page in pages:
             target = page.target if page.target is None else form(page.target)
             known = page._replace(canonical=form(page.canonical), target=target)
-            for candidate in self._of_name.get(_name(known.canonical), ()):
+            for candidate in self._of_name.get(host_name(known.canonical), ()):
                 candidate.compare(known, changed=True)
             self._remember(known)
 
@@ -259,7 +259,7 @@ class Learning:
         if not sighting.weighty or not sighting.text or sighting.target is not None:
             return set()
         own = sighting.canonical
-        host = self._hosts.get(_name(own))
+        host = self._hosts.get(host_name(own))
         by_text: dict[bytes, list[str]] = {} if host is None else host.by_text
         elsewhere = self._everywhere.get(sighting.text)
         pairs = [*by_text.get(sighting.text, ()), *([] if elsewhere is None else [elsewhere])]
@@ -272,12 +272,12 @@ class Learning:
             return
         before = self.known(sighting.canonical)
         changed = before is not None and (before.text, before.target) != (sighting.text, sighting.target)
-        for candidate in self._of_name.get(_name(sighting.canonical), ()):
+        for candidate in self._of_name.get(host_name(sighting.canonical), ()):
             candidate.compare(sighting, changed=changed)
             self._candidates.move_to_end(candidate.rule)
 
     def _remember(self, sighting: Sighting) -> None:
-        name = _name(sighting.canonical)
+        name = host_name(sighting.canonical)
         if name not in self._hosts:
             self._hosts[name] = _Host()
         self._hosts.move_to_end(name)
@@ -323,7 +323,3 @@ class Learning:
 def _worth(candidate: Candidate) -> tuple[bool, int]:
     """Rules that a person or the crawl decided on stay longest."""
     return candidate.state is not RuleState.WATCHED, candidate.evidence.pairs
-
-
-def _name(canonical: str) -> str:
-    return host_name(canonical)

@@ -169,6 +169,8 @@ def wait_asked(text: str, now: int) -> int | None:
     RFC 9110, 10.2.3: whole seconds, or an HTTP date in any of its three forms. A date in the past asks for nothing.
     """
     value = text.strip()
+    if not value:
+        return None
     if value.isascii() and value.isdigit():
         # A server may write a number longer than any integer we could multiply: from ten digits on it is "never".
         return int(value.lstrip("0")[:10] or "0") * 1000
@@ -182,7 +184,7 @@ _LONGEST_DATE = 64
 
 def _http_date(value: str) -> int | None:
     """Milliseconds since 1970 of an HTTP date (RFC 9110, 5.6.7), read leniently as to weekday and zone name."""
-    if not value or len(value) > _LONGEST_DATE:
+    if len(value) > _LONGEST_DATE:
         return None
     try:
         date = parsedate_to_datetime(value)

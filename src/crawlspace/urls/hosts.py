@@ -17,17 +17,35 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
+_FIRST_SLASH = len("https://")
+"""From where a slash ends what names a host, or stands behind its end."""
+_STARTS = 4096
+"""Starts of URLs that are remembered with what they name."""
+
 
 def origin_of(fetch_url: str) -> str:
     """Scheme, host and port of a fetch URL: what robots, TLS, cookies and secrets go by (RFC 6454, 4)."""
-    scheme, mark, rest = fetch_url.partition("://")
-    return f"{scheme}{mark}{_authority(rest)}"
+    slash = fetch_url.find("/", _FIRST_SLASH)
+    return _origin(fetch_url if slash < 0 else fetch_url[:slash])
 
 
 def host_name(fetch_url_or_host: str) -> str:
     """The host name without port, of a fetch URL or of a host with or without port."""
-    _, mark, rest = fetch_url_or_host.partition("://")
-    host = _authority(rest) if mark else fetch_url_or_host
+    slash = fetch_url_or_host.find("/", _FIRST_SLASH)
+    return _host_name(fetch_url_or_host if slash < 0 else fetch_url_or_host[:slash])
+
+
+@lru_cache(maxsize=_STARTS)
+def _origin(start: str) -> str:
+    """The same of a URL's start, with which a host's URLs all begin."""
+    scheme, mark, rest = start.partition("://")
+    return f"{scheme}{mark}{_authority(rest)}"
+
+
+@lru_cache(maxsize=_STARTS)
+def _host_name(start: str) -> str:
+    _, mark, rest = start.partition("://")
+    host = _authority(rest) if mark else start
     if host.endswith("]"):
         return host
     name, colon, _port = host.rpartition(":")

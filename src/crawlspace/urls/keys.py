@@ -51,12 +51,15 @@ class Identity:
 
         `encoding` is that of the page where the link stands: its query is sent in it.
         """
-        start = None if base is None else resolve(base)
-        if base is not None and start is None:
-            return Unusable(text, "syntax")
-        address = self._reader.one(with_query_in(text, query_codec(encoding)), start)
-        if isinstance(address, Unusable):
-            return Unusable(text, address.reason)
+        address = self._reader.recent(text) if base is None else None
+        if address is None:
+            start = None if base is None else resolve(base)
+            if base is not None and start is None:
+                return Unusable(text, "syntax")
+            found = self._reader.one(with_query_in(text, query_codec(encoding)), start)
+            if isinstance(found, Unusable):
+                return Unusable(text, found.reason)
+            address = found
         if request is None or (request.method.upper() == "GET" and not request.body):
             return address
         return replace(address, key=self._special_key(address, request))

@@ -50,6 +50,11 @@ class Reader(Generic[Good, Bad]):
         self._near = site_of("http://invalid", policy)
         """The site of the last link: most often that of the next."""
         self._recent: dict[str, Good] = {}
+        self.recent = self._recent.get
+        """The answer to a text that was read lately; None for others.
+
+        A URL that the parser has written is the same URL whatever it stands in.
+        """
         self._folders: dict[str, dict[str, Good]] = {}
         self._texts = 0
 
@@ -57,7 +62,6 @@ class Reader(Generic[Good, Bad]):
         """The answer to one text, resolved against `base`."""
         known = self._recent.get(text)
         if known is not None:
-            # A URL that the parser has written is the same URL whatever it stands in.
             return known
         longest = self._longest
         if len(text) > longest and len(text.partition("#")[0].strip(EDGE)) > longest:
