@@ -17,6 +17,7 @@ export URL DIR CONTACT
 PURE := */crawlspace/urls/*,*/crawlspace/content/*,*/crawlspace/pages/*,*/crawlspace/policy/*
 VOCABULARY := */crawlspace/types/*,*/crawlspace/states.py,*/crawlspace/errors.py,*/crawlspace/exchange.py
 COMPILED := src/crawlspace/content/_words.c src/crawlspace/pages/_scan.c
+NODE_PEERS := bench/peers/package.json $(wildcard bench/peers/*.mjs)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 LOCKED := pyproject.toml requirements/build.in
 
@@ -48,8 +49,8 @@ test: $(VENV)/dev.stamp ## run the tests and hold them to their coverage; at mos
 long: $(VENV)/dev.stamp ## run the tests that are too big for every day
 	$(BIN)/pytest -m long --hypothesis-profile=thorough --timeout=$(LONG_TIMEOUT) $(ARGS)
 
-bench: $(VENV)/dev.stamp $(PEERS)/peers.stamp ## measure what a page costs, and what it costs others
-	$(BIN)/python -m bench --peers-python $(PEERS)/bin/python $(ARGS)
+bench: $(VENV)/dev.stamp $(PEERS)/node.stamp ## measure what a page costs, and what it costs others
+	$(BIN)/python -m bench --peers-python $(PEERS)/bin/python --peers-node $(PEERS)/node $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, layers and sizes
 	$(BIN)/ruff format --check .
@@ -98,6 +99,16 @@ $(PEERS)/peers.stamp: requirements/peers.txt $(VENV)/venv.stamp
 	@echo 'setting up $(PEERS), once'
 	@$(PYTHON) -m venv --clear $(PEERS)
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --no-input -qq install --require-hashes -r $<
+	@touch $@
+
+# Node finds a program's libraries beside it, so the programs go where npm puts them.
+$(PEERS)/node.stamp: $(NODE_PEERS) $(PEERS)/peers.stamp
+	@mkdir -p $(PEERS)/node
+	@cp $(NODE_PEERS) $(PEERS)/node
+	@if command -v npm >/dev/null; then \
+	  echo 'setting up $(PEERS)/node, once' && \
+	  npm install --prefix $(PEERS)/node --no-package-lock --no-audit --no-fund --loglevel=error; \
+	else echo 'npm is not installed: what Node runs is left out'; fi
 	@touch $@
 
 $(VENV)/lock.stamp: requirements/lock.txt $(VENV)/venv.stamp

@@ -1,12 +1,14 @@
 """`python -m bench`: serve real sites, crawl them with every contender in turn, print what it took.
 
 usage: make bench [ARGS="--quick"]
+
+The whole crawls come first, with their kills. Then follow the benchmarks that have commands of their own, each in a
+process of its own, at sizes that a quarter of an hour is enough for; `--section` chooses among them.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,80 +19,108 @@ from pathlib import Path
 
 from bench import crash, rounds, table
 from bench.circumstances import circumstances, text
-from bench.contenders import Contender, Keeps, contenders
+from bench.contenders import Contender, Keeps, UnknownContender, add_peers, chosen, present
 from bench.results import Result, Resumption, Run, line
 from bench.rounds import Plan
 from bench.server import CannotServe, Server, serving
-from bench.sites import REAL_SITES, Site, one_page_site, pages_of
+from bench.sites import LARGE_SITES, REAL_SITES, Site, one_page_site, pages_of, site_called
+
+CRAWLS = "crawls"
+SECTIONS = {
+    "identity": ("one page under many addresses", ["bench.identity"]),
+    "hosts": ("one host and sixteen, one process and two, politeness on", ["bench.hosts"]),
+    "growth": ("a discovered URL, and pages beside many known ones", ["bench.growth"]),
+    "known": ("offers beside a crawl, 20 URLs a host", ["bench.known", "--known", "10000", "--hosts", "500"]),
+    "known-wide": ("offers beside a crawl, more hosts than URLs are known", ["bench.known", "--known", "10000"]),
+    "sqlite": ("claims, leases and settlements of the embedded store", ["bench.frontier", "sqlite"]),
+    "postgres": ("the same in a server for two clients", ["bench.frontier", "postgres"]),
+}
+"""The others: what each is about, and its module with its arguments."""
+WITH_PEERS = frozenset({"identity"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark. The exit code is 2 when something that it needs is missing, 3 when it is interrupted."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = _options(arguments)
-    names = ["pg"] if options.quick else list(REAL_SITES) if options.site == "all" else [options.site]
-    chosen = [REAL_SITES[name] for name in names]
-    everyone = contenders(options.peers_python)
-    wanted = [each for each in everyone if not options.only or each.name in options.only]
-    problems = [problem for site in chosen if (problem := site.missing())] + _unknown(options.only, everyone)
-    present = [each for each in wanted if _is_there(each)]
-    if problems or not present:
-        print("\n".join(problems or ["none of the programs to compare is installed"]), file=sys.stderr)
-        return 2
     try:
-        with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as folder:
-            _run(options, present, chosen, Path(folder))
-    except CannotServe as error:
+        status = _crawls(options) if CRAWLS in options.section else 0
+        return status or max((_section(name, options) for name in options.section if name != CRAWLS), default=0)
+    except (CannotServe, UnknownContender) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"interrupted; what was measured is in {options.out}", file=sys.stderr)
+        print(f"interrupted; what was measured of whole crawls is in {options.out}", file=sys.stderr)
         return 3
-    return 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description="CPU, memory and disk of a crawl, beside its peers'.")
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (default: %(default)s)")
-    parser.add_argument("--site", choices=[*REAL_SITES, "all"], default="all", help="site to crawl (default: all)")
-    parser.add_argument("--quick", action="store_true", help="one round of the pg site")
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one contender; may be repeated")
+    large = LARGE_SITES[0].name
+    parser.add_argument(
+        "--site",
+        choices=[*REAL_SITES, large, "all"],
+        default="all",
+        help=f"site to crawl (default: all but {large})",
+    )
+    parser.add_argument(
+        "--section",
+        action="append",
+        choices=[CRAWLS, *SECTIONS],
+        help="one part of the benchmark; may be repeated (default: all)",
+    )
+    parser.add_argument("--quick", action="store_true", help="one round of the pg site, and nothing else")
+    add_peers(parser)
     parser.add_argument("--limit", type=float, default=300, metavar="SECONDS", help="longest crawl (default: 300)")
     parser.add_argument("--seed", type=int, default=0, help="chance that orders the contenders")
-    parser.add_argument("--peers-python", default=sys.executable, metavar="PATH", help="a Python that has the peers")
     parser.add_argument("--out", type=Path, default=Path("build/bench.jsonl"), help="file of results, appended to")
     options = parser.parse_args(arguments)
     options.rounds = 1 if options.quick else options.rounds
+    options.section = options.section or [CRAWLS, *(() if options.quick or options.only else SECTIONS)]
     if options.rounds < 1:
         parser.error("--rounds must be 1 or more")
     return options
 
 
-def _unknown(only: Sequence[str], everyone: Sequence[Contender]) -> list[str]:
-    known = [each.name for each in everyone]
-    return [f"no contender is called {name!r}; there are: {', '.join(known)}" for name in only if name not in known]
+def _crawls(options: argparse.Namespace) -> int:
+    """Whole crawls of the chosen sites, and the kills."""
+    names = ["pg"] if options.quick else list(REAL_SITES) if options.site == "all" else [options.site]
+    sites = [site_called(name) for name in names]
+    problems = [problem for site in sites if (problem := site.missing())]
+    contenders = present(chosen(options))
+    if problems or not contenders:
+        print("\n".join(problems or ["none of the programs to compare is installed"]), file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as folder:
+        _run(options, contenders, sites, Path(folder))
+    return 0
 
 
-def _is_there(contender: Contender) -> bool:
-    """Whether it can run here; said when not, so that no row is missing silently."""
-    found = shutil.which(contender.program) is not None
-    if found and contender.probe:
-        command = [contender.program, "-c", f"import {contender.probe}"]
-        found = subprocess.run(command, capture_output=True, check=False).returncode == 0
-    if not found:
-        print(f"left out: {contender.name}, which {contender.program} does not have", file=sys.stderr)
-    return found
+def _section(name: str, options: argparse.Namespace) -> int:
+    """One of the other benchmarks, on our output; its exit status."""
+    about, module = SECTIONS[name]
+    print(f"\n{name}: {about}\n", flush=True)
+    command = [sys.executable, "-m", *module]
+    if name in WITH_PEERS:
+        command += ["--peers-python", options.peers_python]
+        command += ["--peers-node", str(options.peers_node)] if options.peers_node else []
+        command += [part for only in options.only for part in ("--only", only)]
+    status = subprocess.run(command, check=False).returncode
+    if status:
+        print(f"{name} ended with exit status {status}", file=sys.stderr)
+    return int(bool(status))
 
 
-def _run(options: argparse.Namespace, present: Sequence[Contender], chosen: Sequence[Site], folder: Path) -> None:
-    expected = {site.name: pages_of(site) for site in chosen}
+def _run(options: argparse.Namespace, contenders: Sequence[Contender], sites: Sequence[Site], folder: Path) -> None:
+    expected = {site.name: pages_of(site) for site in sites}
     crawls = folder / "crawls"
     crawls.mkdir()
-    plan = Plan(present, expected, options.rounds, options.limit, crawls)
-    found = circumstances(chosen, options.peers_python)
+    plan = Plan(contenders, expected, options.rounds, options.limit, crawls)
+    found = circumstances(sites, options.peers_python)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     _keep(options.out, found)
-    with serving([*chosen, one_page_site(folder / "one")], folder / "server") as server:
+    with serving([*sites, one_page_site(folder / "one")], folder / "server") as server:
         print("warming up", flush=True)
         rounds.warm_up(plan, server)
         runs = _crawl_all(options, plan, server)
@@ -99,7 +129,7 @@ def _run(options: argparse.Namespace, present: Sequence[Contender], chosen: Sequ
     for site, pages in expected.items():
         print(f"\n{len(pages)} pages. {table.crawls(runs, site)}")
     if resumed:
-        print(f"\nkilled at {crash.KILL_AT:.0%} of {chosen[0].name}, then run again:\n\n{table.resumptions(resumed)}")
+        print(f"\nkilled at {crash.KILL_AT:.0%} of {sites[0].name}, then run again:\n\n{table.resumptions(resumed)}")
     print(f"\n{table.noise(runs)}\nresults: {options.out}")
 
 

@@ -7,8 +7,11 @@ by crawlspace, which runs with everything on.
 
 from __future__ import annotations
 
+import argparse
+import shutil
+import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, unique
 from pathlib import Path
@@ -18,6 +21,8 @@ CONCURRENCY = 64
 _WGET = frozenset({0, 8})
 """wget says 8 when any page was not found."""
 _PEERS = Path(__file__).parent / "peers"
+_SLOW = 2
+"""Rounds of those that take minutes for what others do in seconds."""
 
 
 @unique
@@ -42,12 +47,54 @@ class Contender:
     """What must be there for it to run."""
     probe: str = ""
     """A module that `program`, a Python, must have."""
+    needs: Path | None = None
+    """A file or folder that must be there too."""
     good_exits: frozenset[int] = frozenset({0})
     """Exit statuses of a whole crawl."""
+    most_rounds: int | None = None
+    """Rounds of whole crawls that it takes part in; None: all."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it can run on this machine."""
+        if shutil.which(self.program) is None or not (self.needs is None or self.needs.exists()):
+            return False
+        command = [self.program, "-c", f"import {self.probe}"]
+        return not self.probe or subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def contenders(peers_python: str) -> list[Contender]:
-    """All of them; `peers_python` is a Python that has the pinned peers."""
+def add_peers(parser: argparse.ArgumentParser) -> None:
+    """The options that say where peers are, and which of all contenders are wanted."""
+    parser.add_argument("--peers-python", default=sys.executable, metavar="PATH", help="a Python that has the peers")
+    parser.add_argument("--peers-node", type=Path, metavar="FOLDER", help="folder of the peers that Node runs")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one contender; may be repeated")
+
+
+def chosen(options: argparse.Namespace) -> list[Contender]:
+    """Those that the options of `add_peers` name; raises `UnknownContender`."""
+    everyone = {each.name: each for each in contenders(options.peers_python, options.peers_node)}
+    if unknown := [name for name in options.only if name not in everyone]:
+        raise UnknownContender(f"no contender is called {unknown[0]!r}; there are: {', '.join(everyone)}")
+    return [each for each in everyone.values() if not options.only or each.name in options.only]
+
+
+def present(wanted: Sequence[Contender]) -> list[Contender]:
+    """Those that can run here; the others are named, so that no row is missing silently."""
+    found = [each for each in wanted if each.is_there]
+    for each in wanted:
+        if each not in found:
+            missing = each.needs or each.probe or "itself"
+            print(f"left out: {each.name}; {each.program}, or for it {missing}, is not there", file=sys.stderr)
+    return found
+
+
+class UnknownContender(Exception):
+    """A name that none has; the text says which there are."""
+
+
+def contenders(peers_python: str, peers_node: Path | None = None) -> list[Contender]:
+    """All of them; `peers_python` is a Python that has the pinned peers, `peers_node` the folder of Node's."""
+    node = (peers_node or _PEERS).resolve()
     return [
         Contender("crawlspace", Keeps.ALL, "WARC", crawl_command({"content.near": "false"}), probe="crawlspace"),
         Contender("floor-durable", Keeps.ALL, "WARC", _floor("durable")),
@@ -58,6 +105,14 @@ def contenders(peers_python: str) -> list[Contender]:
         Contender("scrapy", Keeps.NOTHING, "no", _scrapy(peers_python), peers_python, "scrapy"),
         Contender("crawlee", Keeps.NOTHING, "no", _crawlee(peers_python, "memory"), peers_python, "crawlee"),
         Contender("wget", Keeps.NOTHING, "files", _wget, "wget", good_exits=_WGET),
+        _node(
+            node / "crawlee_crawler.mjs", "crawlee-js-disk", Keeps.ALL, "disk", str(CONCURRENCY), most_rounds=_SLOW
+        ),
+        _node(
+            node / "crawlee_crawler.mjs", "crawlee-js", Keeps.NOTHING, "memory", str(CONCURRENCY), most_rounds=_SLOW
+        ),
+        _node(node / "node_crawler.mjs", "node-crawler", Keeps.NOTHING, str(CONCURRENCY)),
+        _node(node / "spider.mjs", "spider", Keeps.NOTHING),
     ]
 
 
@@ -86,6 +141,19 @@ def _scrapy(python: str, *job: str) -> Callable[[str], list[str]]:
 
 def _crawlee(python: str, mode: str) -> Callable[[str], list[str]]:
     return lambda url: [python, str(_PEERS / "crawlee_crawler.py"), url, mode, str(CONCURRENCY)]
+
+
+def _node(script: Path, name: str, keeps: Keeps, *rest: str, most_rounds: int | None = None) -> Contender:
+    """A peer for Node; its libraries lie in the folder of its script, once `make` has put them there."""
+    return Contender(
+        name,
+        keeps,
+        "no",
+        lambda url: ["node", str(script), url, *rest],
+        "node",
+        needs=script.parent / "node_modules",
+        most_rounds=most_rounds,
+    )
 
 
 def _aiohttp(python: str) -> Callable[[str], list[str]]:

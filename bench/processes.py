@@ -111,12 +111,17 @@ class _Watch(threading.Thread):
 def _tree(pid: int) -> list[int]:
     found = [pid]
     for each in found:
-        for children in Path(f"/proc/{each}/task").glob("*/children"):
-            try:
-                found += map(int, children.read_text().split())
-            except OSError:
-                # Gone since it was listed.
-                continue
+        found += _children(each)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """None when it has ended meanwhile; a thread that has ended has none either."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in os.scandir(f"/proc/{pid}/task"):
+            with suppress(OSError):
+                found += map(int, Path(task.path, "children").read_text().split())
     return found
 
 

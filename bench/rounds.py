@@ -50,7 +50,7 @@ def run_rounds(plan: Plan, server: Server, seed: int = 0) -> Iterator[Run]:
     chance = random.Random(seed)
     for number in range(plan.rounds):
         for site in (START_UP, *plan.expected):
-            order = list(plan.contenders)
+            order = [each for each in plan.contenders if each.most_rounds is None or number < each.most_rounds]
             chance.shuffle(order)
             for contender in order:
                 yield measure(contender, site, plan, server, number)
