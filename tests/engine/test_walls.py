@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
+from tests.engine.conftest import SmallWeb
 
+from crawlspace.engine.fingerprints import Content
 from crawlspace.engine.walls import UNLIKE, Walls
 from crawlspace.exchange import FetchError, FetchResult, Headers
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite import SqliteFrontier
 from crawlspace.pages.links import PageSettings
+from crawlspace.states import UrlState
 from crawlspace.testing.clock import ManualClock
 from crawlspace.types import Address, Fingerprints, QueuedUrl, Relation, host_id
 from crawlspace.urls import Identity, IdentitySettings, policy_from
@@ -21,6 +26,7 @@ HOST = "a.test"
 GONE = "<title>Sorry</title><p>There is nothing at this address, but there are many other pages to be read here."
 SAYS = "<title>Page not found</title><p>There is nothing at this address, but {} many other pages to be read here."
 AFTER = 3
+WORDS = [random.Random(number).randbytes(4).hex() for number in range(500)]
 
 Story = Callable[[Walls, SqliteFrontier], Awaitable[None]]
 
@@ -59,6 +65,10 @@ def answer(html: str, path: str = "x", status: int = 200) -> FetchResult:
     return FetchResult(f"http://{HOST}/{path}", 0, status=status, headers=headers, body=html.encode())
 
 
+def look(result: FetchResult) -> Callable[[], Content]:
+    return lambda: Content.of(result, PageSettings())
+
+
 def prints(number: int) -> Fingerprints:
     """Pages that are far from each other, and from every answer."""
     chance = random.Random(number)
@@ -95,10 +105,10 @@ def test_what_looks_like_the_answer_is_missing() -> None:
     async def story(walls: Walls, _: SqliteFrontier) -> None:
         await read(walls, AFTER)
         await asked(walls, GONE)
-        assert await walls.why_missing(url("gone"), hid(), answer(GONE)) is not None
-        assert await walls.why_missing(url("there"), hid(), answer("<p>" + "quite another text " * 30)) is None
-        assert await walls.why_missing(url("gone", Relation.SEED), hid(), answer(GONE)) is None
-        assert await walls.why_missing(url("empty"), hid(), answer("")) is None
+        assert await walls.why_missing(url("gone"), hid(), look(answer(GONE))) is not None
+        assert await walls.why_missing(url("there"), hid(), look(answer("<p>" + "quite another text " * 30))) is None
+        assert await walls.why_missing(url("gone", Relation.SEED), hid(), look(answer(GONE))) is None
+        assert await walls.why_missing(url("empty"), hid(), look(answer(""))) is None
 
     play(story)
 
@@ -110,7 +120,7 @@ def test_the_address_that_an_error_page_names_makes_no_difference() -> None:
         assert question is not None
         walls.answered(question, answer(f"{GONE} You asked for {question}"))
         told = answer(f"{GONE} You asked for http://{HOST}/some-page")
-        assert await walls.why_missing(url("some-page"), hid(), told) is not None
+        assert await walls.why_missing(url("some-page"), hid(), look(told)) is not None
 
     play(story)
 
@@ -123,7 +133,7 @@ def test_what_is_only_nearly_the_answer_must_say_so_itself(html: str, *, missing
         await read(walls, AFTER)
         frame = " ".join(f"word{number}" for number in range(250))
         await asked(walls, (SAYS.format("there are") if missing else GONE) + frame)
-        why = await walls.why_missing(url("gone"), hid(), answer(html + frame))
+        why = await walls.why_missing(url("gone"), hid(), look(answer(html + frame)))
         assert (why is not None) is missing
 
     play(story)
@@ -137,7 +147,7 @@ def test_a_site_whose_pages_all_look_like_the_answer_loses_none() -> None:
         await read(walls, AFTER)
         await asked(walls, GONE)
         for number in range(20):
-            why = await walls.why_missing(url(f"app/{number}"), hid(), answer(GONE))
+            why = await walls.why_missing(url(f"app/{number}"), hid(), look(answer(GONE)))
             if number > 2 * (UNLIKE + AFTER):
                 assert why is None
 
@@ -149,7 +159,7 @@ def test_a_host_that_says_so_is_believed(status: int) -> None:
     async def story(walls: Walls, store: SqliteFrontier) -> None:
         await read(walls, AFTER)
         await asked(walls, GONE, status)
-        assert await walls.why_missing(url("gone"), hid(), answer(GONE)) is None
+        assert await walls.why_missing(url("gone"), hid(), look(answer(GONE))) is None
         probe = await store.probe(hid())
         assert probe is not None
         assert (probe.status, probe.digest) == (status, b"")
@@ -167,8 +177,8 @@ def test_the_answer_is_kept_for_the_next_run() -> None:
         assert again.question(HOST) is None
         for number in range(UNLIKE + 1):
             there = answer(f"<p>{number} " + f"another text {number} " * 30)
-            assert await again.why_missing(url("there"), hid(), there) is None
-        assert await again.why_missing(url("gone"), hid(), answer(GONE)) is not None
+            assert await again.why_missing(url("there"), hid(), look(there)) is None
+        assert await again.why_missing(url("gone"), hid(), look(answer(GONE))) is not None
 
     play(story)
 
@@ -184,3 +194,26 @@ def test_no_answer_says_nothing_and_is_not_asked_for_again() -> None:
         assert await store.probe(hid()) is None
 
     play(story)
+
+
+def test_a_page_that_is_held_against_the_answer_is_read_once(web: SmallWeb, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Everything(dict[str, Any]):
+        def get(self, key: str, default: object = None) -> Any:
+            return super().get(key, (404 if "robots" in key else 200, {"Content-Type": "text/html"}, GONE.encode()))
+
+    web.pages = Everything()
+    for number in range(9):
+        told = f"<a href=/{number + 1}>on</a> " + " ".join(random.Random(number).choices(WORDS, k=90))
+        web.put(f"http://a.test/{number}", told)
+    looked: Counter[str] = Counter()
+    of = Content.of
+
+    def counted(result: FetchResult, settings: PageSettings) -> Content:
+        looked[result.url] += 1
+        return of(result, settings)
+
+    monkeypatch.setattr(Content, "of", counted)
+    result = web.crawl("http://a.test/0", content__probe_after=AFTER, discovery__sitemaps=False)
+    story = web.story("http://a.test/9")
+    assert (result.counts.states[UrlState.DONE], story and story.reason) == (9, "soft_404")
+    assert set(looked.values()) == {1}

@@ -10,6 +10,7 @@ import inspect
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -29,7 +30,7 @@ from crawlspace.engine.rendering import Rendering
 from crawlspace.engine.routes import Ways
 from crawlspace.engine.sitemaps import Announced
 from crawlspace.engine.trial import Trial
-from crawlspace.engine.walls import Walls
+from crawlspace.engine.walls import Look, Walls
 from crawlspace.errors import StoreError
 from crawlspace.exchange import Capture, FetchRequest, FetchResult, Reference
 from crawlspace.pages.links import Page as ReadPage
@@ -155,12 +156,13 @@ class Reader:
         settlement: Settlement = decide(case, self.clock.now(), self.chance, self.retry)
         page: ReadPage | None = None
         parsed: tuple[Parsed, ...] = ()
+        look = cache(partial(Content.of, spent.results[-1], self.pages))
         if isinstance(settlement, Finished) and failure is None:
-            settlement = await self._if_there(settlement, spent.results[-1])
+            settlement = await self._if_there(settlement, look)
         if isinstance(settlement, Finished):
             # Also a page that broke off on its last try: half of its links are better than none.
             if failure is None and spent.url.relation is not Relation.SITEMAP_FILE:
-                read = await self._page(spent.url, spent.results[-1])
+                read = await self._page(spent.url, spent.results[-1], look)
                 claims, failure, page, parsed = read.claims, read.failure, read.page, read.parsed
                 settlement = self._known_by(settlement, read)
                 if self.walls is not None:
@@ -173,16 +175,16 @@ class Reader:
             captures = _referring(captures, spent.url)
         return Item(self._with_facts(captures, spent, settlement, page), settlement, claims, parsed)
 
-    async def _if_there(self, settlement: Finished, result: FetchResult) -> Finished | Died:
+    async def _if_there(self, settlement: Finished, look: Look) -> Finished | Died:
         """The settlement, or another when the page is a soft 404."""
         if self.walls is None or settlement.evidence.error is not None or settlement.url.request is not None:
             return settlement
-        why = await self.walls.why_missing(settlement.url, settlement.hid, result)
+        why = await self.walls.why_missing(settlement.url, settlement.hid, look)
         return settlement if why is None else missing(settlement, why)
 
     async def again(self, settlement: Finished, result: FetchResult) -> Item | None:
         """The item that lets a stored URL be done, read from its capture; None when that fails again."""
-        read = await self._page(settlement.url, result)
+        read = await self._page(settlement.url, result, partial(Content.of, result, self.pages))
         if read.failure is not None:
             return None
         return Item((), self._known_by(settlement, read), read.claims, read.parsed)
@@ -231,9 +233,9 @@ class Reader:
             return False
         return spent.url.relation is Relation.SITEMAP_FILE or looks_like_sitemap(spent.results[-1].body)
 
-    async def _page(self, url: QueuedUrl, result: FetchResult) -> _Read:
+    async def _page(self, url: QueuedUrl, result: FetchResult, look: Look) -> _Read:
         try:
-            content = Content.of(result, self.pages)
+            content = look()
             if self.documents is not None and not content.read.links:
                 await self._add_links(content, result)
             read = content.read

@@ -9,6 +9,7 @@ What a person named is taken at its word.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -30,6 +31,8 @@ UNLIKE: Final = 2
 """Pages that must look otherwise than the answer before it is held against any; and they must be the most."""
 FAR: Final = 12
 """Bits in which the SimHash of such a page differs at least."""
+Look = Callable[[], Content]
+"""Gives a page with what was read of it."""
 _LETTERS: Final = "bcdfghjkmnpqrstvwxz"
 _NO_PAGE: Final = b""
 
@@ -113,12 +116,15 @@ class Walls:
 
     # -- as one who judges ----------------------------------------------------------------------------------
 
-    async def why_missing(self, url: QueuedUrl, hid: int, result: FetchResult) -> str | None:
-        """In words why a page is not there, although the server says so; None when it is, or nobody can tell."""
+    async def why_missing(self, url: QueuedUrl, hid: int, look: Look) -> str | None:
+        """In words why a page is not there, although the server says so; None when it is, or nobody can tell.
+
+        `look` reads the page, which is done only where it can tell something.
+        """
         host = await self._host(url, hid)
         if host is None or host.probe is None or host.probe.digest == _NO_PAGE or url.relation is Relation.SEED:
             return None
-        content = Content.of(result, self._pages)
+        content = look()
         text = content.text()
         if not text:
             return None
