@@ -21,6 +21,7 @@ from crawlspace.types import (
     Claimed,
     Copied,
     Counts,
+    Crew,
     DeadLetter,
     GenerationFigures,
     HostFigures,
@@ -94,6 +95,17 @@ class Frontier(Protocol):
 
     async def revive(self, ids: Sequence[int], now: int | None = None) -> int:
         """Queue dead URLs again with all their tries; how many were dead."""
+        ...
+
+
+class Company(Protocol):
+    """The workers of a crawl, as far as they share hosts out among them."""
+
+    async def meet(self, worker: int, most: int, ttl_ms: int, now: int | None = None) -> Crew:
+        """Say that this worker takes hosts until so much time has passed, up to `most` at once; who else does?
+
+        With 0 it takes none from now on, and others count no longer on what it holds.
+        """
         ...
 
 

@@ -128,6 +128,8 @@ class OpenCrawl:
     plan: Plan
     worker: int = 0
     """This process's number among those that share the frontier."""
+    in_company: bool = False
+    """Others may work on the crawl at the same time."""
     lock: int | None = None
     """Descriptor of the directory's lock; None in a process that its owner has started."""
     rests: bool = False
@@ -212,6 +214,8 @@ class OpenCrawl:
             async with pipeline, recorded(self.directory, in_effect, run.reader.parsers) as records:
                 committer.records = records
                 loop = Crawl(self.frontier, committer, run, loop_settings, controller)
+                if self.in_company:
+                    loop.share_hosts(self.frontier)
                 lessons = Lessons(settings, self.frontier, self.identity, self.intake, self.rests, self.remembered)
                 async with learning(lessons, committer, run, loop) as learner:
                     yield loop
@@ -354,7 +358,8 @@ async def _parts(directory: CrawlDirectory, plan: Plan, opened: Opened) -> Async
         )
         intake.revisits = plan.settings.recrawl.on
         try:
-            yield OpenCrawl(directory, frontier, archive, identity, intake, plan, opened.worker)
+            in_company = opened.shared or plan.member is not None
+            yield OpenCrawl(directory, frontier, archive, identity, intake, plan, opened.worker, in_company)
         finally:
             await close_archive(archive, writer)
     finally:

@@ -24,7 +24,7 @@ from crawlspace.clock import Clock
 from crawlspace.errors import CrawlDirError, UsageError
 from crawlspace.frontier.settings import FrontierSettings
 from crawlspace.frontier.sqlite.store import SqliteFrontier
-from crawlspace.ports import Captures, ContentIndex, Control, Frontier, Learned, Ledger, Revisits, RouteBook
+from crawlspace.ports import Captures, Company, ContentIndex, Control, Frontier, Learned, Ledger, Revisits, RouteBook
 from crawlspace.types import Adopted, Claim, Finished
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SAYS = "# Where this crawl's frontier lies, and the name by which this directory is known there. Keep it.\n\n"
 
 
-class Store(Frontier, Ledger, Learned, Control, Captures, Revisits, ContentIndex, RouteBook, Protocol):
+class Store(Frontier, Company, Ledger, Learned, Control, Captures, Revisits, ContentIndex, RouteBook, Protocol):
     """What a crawl needs of its store, whatever it is."""
 
     async def void_leases(self, now: int | None = None) -> int:

@@ -13,16 +13,18 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from crawlspace import events
+from crawlspace.clock import Clock
 from crawlspace.engine.commit import Committer
 from crawlspace.engine.control import Controller
 from crawlspace.engine.reading import Reader
+from crawlspace.engine.sharing import Sharing
 from crawlspace.engine.sweep import Sweeper
 from crawlspace.engine.visit import Run, Visit
 from crawlspace.errors import DiskFull
 from crawlspace.events import Ending
 from crawlspace.policy.pace import HostSettings
 from crawlspace.policy.priority import AT_ONCE, Order
-from crawlspace.ports import Frontier
+from crawlspace.ports import Company, Frontier
 from crawlspace.states import UrlState
 from crawlspace.types import Wish
 
@@ -33,6 +35,8 @@ IDLE_SECONDS = 3600.0
 RACE_SECONDS = 0.05
 """Wait when something was due and others had it first."""
 IN_HAND_MS = 200
+OTHERS_MS = 1_000
+"""Wait when all that is due is for other workers. That it is not any more is told before."""
 _LEASE = "lease"
 
 
@@ -121,6 +125,7 @@ class Crawl:
         """Visits by token until their release is settled, however long that takes: their leases are kept alive."""
         self._sweeper = Sweeper(frontier, run.clock, LEASE_MS, self._held.values)
         committer.released = self._forget
+        self._sharing: Sharing | None = None
         self._ending: Ending | None = None
         self._failure: BaseException | None = None
         self._bytes_left: int | None = None
@@ -134,6 +139,18 @@ class Crawl:
     def committer(self) -> Committer:
         """What makes them durable."""
         return self._committer
+
+    def share_hosts(self, company: Company, clock: Clock | None = None) -> None:
+        """Leave others who work on the crawl their part of the hosts. Before `run`."""
+        self._sharing = Sharing(
+            company=company,
+            worker=self._settings.worker,
+            most=self._settings.concurrency.hosts,
+            clock=clock or self._run.clock,
+            visits=self._visits.values,
+            takes=lambda: not (self._run.stopping or self._committer.is_paused()),
+            progress=self._committer.progress,
+        )
 
     def stop(self, ending: Ending = Ending.INTERRUPTED) -> None:
         """Start nothing new, finish what is under way, and end. May be called again."""
@@ -153,6 +170,7 @@ class Crawl:
         sweeps.add_done_callback(self._part_ended)
         controls = asyncio.create_task(self._controller.run(), name="control")
         controls.add_done_callback(self._part_ended)
+        sharing = await self._share()
         seconds = self._settings.budget.seconds
         alarm = loop.call_later(seconds, self.stop, Ending.BUDGET) if seconds is not None else None
         try:
@@ -165,10 +183,18 @@ class Crawl:
         finally:
             if alarm is not None:
                 alarm.cancel()
-            await _end([*self._visits, sweeps, controls, commits])
+            await _end([*self._visits, *sharing, sweeps, controls, commits])
         if self._failure is not None:
             raise self._failure
         return await self._how_it_ended()
+
+    async def _share(self) -> list[asyncio.Task[None]]:
+        if self._sharing is None:
+            return []
+        await self._sharing.meet()
+        sharing = asyncio.create_task(self._sharing.run(), name="share")
+        sharing.add_done_callback(self._part_ended)
+        return [sharing]
 
     async def _open_budgets(self) -> None:
         budget, given = self._settings.budget, self._settings.allowance
@@ -200,8 +226,13 @@ class Crawl:
                 if await self._controller.finish(lambda: self._run.stopping):
                     continue
                 return
-            # What is due cannot be had before somebody has settled something, perhaps in another process.
-            await self._wait(IN_HAND_MS if pages is _Pages.IN_HAND and due_in == 0 else due_in)
+            if due_in == 0 and self._left() == 0:
+                # It is for others to take.
+                due_in = OTHERS_MS
+            elif due_in == 0 and pages is _Pages.IN_HAND:
+                # It cannot be had before somebody has settled something, perhaps in another process.
+                due_in = IN_HAND_MS
+            await self._wait(due_in)
 
     async def _page_budget(self) -> _Pages:
         """What is left of the page budget, which is that of all who work on the crawl."""
@@ -216,13 +247,17 @@ class Crawl:
     def _budget_is_used(self) -> bool:
         return self._bytes_left is not None and self._committer.bytes >= self._bytes_left
 
+    def _left(self) -> int | None:
+        """How many hosts are left of this worker's part; None when all that there are may be taken."""
+        return None if self._sharing is None else self._sharing.left()
+
     async def _lease(self) -> int:
         room = self._settings.concurrency.hosts - len(self._visits)
         if room <= 0:
             return 0
         urls, pages = self._settings.urls_per_visit, self._settings.budget.pages
         asked = self._run.clock.monotonic()
-        wish = Wish(self._settings.worker, room, urls, LEASE_MS, VISIT_MS, pages)
+        wish = Wish(self._settings.worker, room, urls, LEASE_MS, VISIT_MS, pages, self._left())
         space = self._committer.space
         try:
             leases = await self._frontier.lease(wish)

@@ -117,6 +117,20 @@ class Visit:
         self._host = self.run.treatment.host(self.lease.host.name)
         self._pace = pacing.begin(self.lease.host.pace, self._host)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it begins no further request."""
+        return self._over
+
+    @property
+    def unspent(self) -> int:
+        """URLs that it has not come to yet."""
+        return len(self.lease.urls) - self._next
+
+    def give_back(self) -> None:
+        """End with the request under way, for another worker to go on."""
+        self._over = True
+
     async def spend(self) -> None:
         """Fetch until the URLs, the time or the host's patience are used up, then release the host."""
         if await self._may_begin():

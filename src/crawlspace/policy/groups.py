@@ -104,6 +104,11 @@ class Grouping:
             return self._by_rule(host) or (None if address is None else self._named(address_name(address)))
         return self._by_rule(host) or (self._named(domain_name(host)) if self.settings.by == GroupBy.DOMAIN else None)
 
+    @property
+    def is_off(self) -> bool:
+        """Whether no host can be in a group."""
+        return self.settings.by == GroupBy.NONE and not self._rules
+
     def wants_address(self, host: str) -> bool:
         """Whether the group of this host cannot be told without its address."""
         return self.settings.by == GroupBy.ADDRESS and self._by_rule(host) is None

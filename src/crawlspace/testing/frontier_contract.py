@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from crawlspace.testing.frontier_contract_budget import BudgetSuite
 from crawlspace.testing.frontier_contract_claims import ClaimSuite
+from crawlspace.testing.frontier_contract_company import CompanySuite
 from crawlspace.testing.frontier_contract_crowds import CrowdSuite
 from crawlspace.testing.frontier_contract_groups import GroupSuite
 from crawlspace.testing.frontier_contract_leases import LeaseSuite
@@ -19,5 +20,7 @@ from crawlspace.testing.frontier_contract_ledger import LedgerSuite
 from crawlspace.testing.frontier_contract_settlements import SettlementSuite
 
 
-class FrontierContract(LeaseSuite, ClaimSuite, SettlementSuite, LedgerSuite, GroupSuite, CrowdSuite, BudgetSuite):
+class FrontierContract(
+    LeaseSuite, ClaimSuite, SettlementSuite, LedgerSuite, GroupSuite, CrowdSuite, BudgetSuite, CompanySuite
+):
     """The whole contract. It opens with two workers and one lost lease."""

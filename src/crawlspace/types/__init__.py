@@ -32,6 +32,7 @@ from crawlspace.types.identity import (
 )
 from crawlspace.types.leases import (
     Attempt,
+    Crew,
     Lease,
     LeasedHost,
     Pace,
@@ -82,6 +83,7 @@ __all__ = [
     "Claimed",
     "Copied",
     "Counts",
+    "Crew",
     "DeadLetter",
     "Died",
     "Evidence",

@@ -105,3 +105,17 @@ class Wish(Struct, frozen=True):
     pages: int | None = None
     """Requests that the whole crawl may make, whoever makes them: those that were settled and those that leased URLs
     stand for are together never more. None: there is no such limit."""
+    lone: int | None = None
+    """Of these hosts, so many at most that have no pace group: what is left of the worker's part where several share
+    hosts out. A group's turns belong to one worker, so that its hosts are nobody's part. None: no such limit."""
+
+
+class Crew(Struct, frozen=True):
+    """The workers of a crawl that take hosts at this moment, as one of them sees them."""
+
+    others: tuple[int, ...]
+    """How many hosts each of the others visits at once at most."""
+    hosts: int
+    """Hosts without a pace group that one of them holds, this worker included, and free ones that are due soon."""
+    free: int
+    """Those that are free and due soon."""

@@ -9,12 +9,12 @@ their pace group make room for others, which a further round chooses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, takewhile
+from itertools import compress, groupby, takewhile
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from crawlspace.frontier.budget import within_budget
+from crawlspace.frontier.budget import within_budget, within_part
 from crawlspace.frontier.postgres import revisit
 from crawlspace.frontier.postgres.columns import lists, numbers, texts
 from crawlspace.frontier.postgres.groups import Asking, admit
@@ -25,6 +25,7 @@ from crawlspace.frontier.quotas import ROUNDS, Quotas
 from crawlspace.frontier.rows import Waiting, pace, queued_url
 from crawlspace.frontier.settings import CLASSES
 from crawlspace.policy.groups import PaceGroup
+from crawlspace.policy.sharing import left_alone
 from crawlspace.states import Event, UrlState
 from crawlspace.types import Before, Lease, LeasedHost, Pace, QueuedUrl, Wish
 
@@ -68,17 +69,31 @@ class _Grant(NamedTuple):
 
 async def lease(transaction: Transaction, wish: Wish, quotas: Quotas) -> list[Lease]:
     """Hold due hosts, and give each with its best URLs to the worker."""
+    wish = within_part(wish, transaction.settings.grouping())
     leases: list[Lease] = []
     looked: list[int] = []
     for number in range(ROUNDS if wish.hosts else 0):
         wanted = wish.hosts - len(leases)
         due = await _choose(transaction, wanted, quotas, looked)
         looked += (host.hid for host in due)
-        admitted = await _admit(transaction, due, wish, meet=number == 0)
+        mine = _without_those_of_others(transaction, due, wish, leases)
+        admitted = await _admit(transaction, mine, wish, meet=number == 0)
         leases += await _grant(transaction, await _best(transaction, admitted), wish)
-        if len(due) < wanted or len(admitted) == len(due):
+        if not len(admitted) < len(mine) == len(due) == wanted:
             break
     return leases
+
+
+def _without_those_of_others(
+    transaction: Transaction, due: list[_Due], wish: Wish, leases: Sequence[Lease]
+) -> list[_Due]:
+    """Without what is beyond the worker's part, which is for others."""
+    if wish.lone is None:
+        return due
+    grouping = transaction.settings.grouping()
+    grouped = [grouping.group(host.name, host.address) is not None for host in due]
+    has = sum(lease.host.group is None for lease in leases)
+    return list(compress(due, left_alone(grouped, wish.lone - has)))
 
 
 async def affordable(transaction: Transaction, wish: Wish) -> Wish:

@@ -8,7 +8,7 @@ FROM tally;
 
 -- name: facts
 -- What the crawl knows of itself.
-SELECT key, value FROM meta WHERE key <> 'edition';
+SELECT key, value FROM meta WHERE key <> 'edition' AND NOT starts_with(key, 'crew ');
 
 -- name: write_facts
 -- Set facts. The key of the fingerprints never changes: who writes it first, decides for all workers.

@@ -24,6 +24,7 @@ from crawlspace.frontier.postgres.audit import contradictions
 from crawlspace.frontier.postgres.book import Book
 from crawlspace.frontier.postgres.claim import claim
 from crawlspace.frontier.postgres.content import Contents
+from crawlspace.frontier.postgres.crew import meet
 from crawlspace.frontier.postgres.fence import Fence, look
 from crawlspace.frontier.postgres.learned import declare, declared, learn, learned
 from crawlspace.frontier.postgres.lease import affordable, lease, next_due, renew
@@ -52,6 +53,7 @@ from crawlspace.types import (
     Claimed,
     Copied,
     Counts,
+    Crew,
     DeadLetter,
     Finished,
     GenerationFigures,
@@ -211,6 +213,9 @@ class PostgresFrontier(RouteTable):
             return wait if now is not None else min(wait, LOOK_AGAIN_MS)
 
         return await self._write(work, now)
+
+    async def meet(self, worker: int, most: int, ttl_ms: int, now: int | None = None) -> Crew:
+        return await self._write(lambda it: meet(it, worker, most, ttl_ms), now)
 
     async def counts(self) -> Counts:
         return await self._read(Ledger.counts)

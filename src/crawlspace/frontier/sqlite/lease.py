@@ -8,12 +8,12 @@ Hosts that get no turn of their pace group make room for others, which a further
 from __future__ import annotations
 
 import sqlite3
-from itertools import takewhile
+from itertools import compress, takewhile
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from crawlspace.frontier.budget import within_budget
+from crawlspace.frontier.budget import within_budget, within_part
 from crawlspace.frontier.crowds import Place
 from crawlspace.frontier.quotas import DUE_AT_ONCE, ROUNDS, Quotas
 from crawlspace.frontier.rows import Waiting, pace, queued_url
@@ -24,6 +24,7 @@ from crawlspace.frontier.sqlite.book import Book
 from crawlspace.frontier.sqlite.groups import Groups
 from crawlspace.frontier.sqlite.urls import TOKENS, Urls, held_column
 from crawlspace.policy.groups import PaceGroup
+from crawlspace.policy.sharing import left_alone
 from crawlspace.states import Event, UrlState
 from crawlspace.types import Lease, LeasedHost, Pace, QueuedUrl, Wish
 
@@ -119,13 +120,15 @@ class Leasing:
         """Lease due hosts to the worker, within the page budget of the crawl."""
         if wish.pages is not None:
             wish = within_budget(wish, *self._connection.execute(_SQL["spent"]).fetchone())
+        wish = within_part(wish, self._grouping)
         leases: list[Lease] = []
         for _ in range(ROUNDS if wish.hosts else 0):
             wanted = wish.hosts - len(leases)
             chosen = self._choose(wanted, quotas)
-            admitted = self._admit(chosen, wish)
+            mine = self._without_those_of_others(chosen, wish, leases)
+            admitted = self._admit(mine, wish)
             leases += self._lease(admitted, wish)
-            if len(chosen) < wanted or len(admitted) == len(chosen):
+            if not len(admitted) < len(mine) == len(chosen) == wanted:
                 break
         self._groups.write()
         return leases
@@ -143,6 +146,14 @@ class Leasing:
         for queue in queues:
             left -= queue.take(left)
         return [host for queue in queues for host in queue.taken]
+
+    def _without_those_of_others(self, chosen: list[_Due], wish: Wish, leases: list[Lease]) -> list[_Due]:
+        """Without what is beyond the worker's part, which is for others."""
+        if wish.lone is None:
+            return chosen
+        grouped = [self._grouping.group(host.name, host.address) is not None for host in chosen]
+        has = sum(lease.host.group is None for lease in leases)
+        return list(compress(chosen, left_alone(grouped, wish.lone - has)))
 
     def _admit(self, chosen: list[_Due], wish: Wish) -> list[_Admitted]:
         """Those with a page left and a turn of their group; in a group the longest waiting, whatever its class."""

@@ -4,7 +4,7 @@ SELECT name, n FROM tally;
 
 -- name: facts
 -- What the crawl knows of itself.
-SELECT key, value FROM meta WHERE key <> 'edition';
+SELECT key, value FROM meta WHERE key <> 'edition' AND key NOT GLOB 'crew *';
 
 -- name: write_fact
 -- Set one fact.

@@ -30,6 +30,7 @@ from crawlspace.frontier.sqlite.claim import Claiming
 from crawlspace.frontier.sqlite.condemned import bury_some
 from crawlspace.frontier.sqlite.connection import MEMORY, durably, reading, translated, writing
 from crawlspace.frontier.sqlite.content import Contents
+from crawlspace.frontier.sqlite.crew import meet
 from crawlspace.frontier.sqlite.learned import declare, declared, learn, learned
 from crawlspace.frontier.sqlite.lease import Leasing, next_due, renew
 from crawlspace.frontier.sqlite.ledger import Ledger
@@ -50,6 +51,7 @@ from crawlspace.types import (
     Claimed,
     Copied,
     Counts,
+    Crew,
     DeadLetter,
     Finished,
     GenerationFigures,
@@ -179,6 +181,9 @@ class SqliteFrontier(RouteTable):
             return None
         wait = max(0, due - at)
         return min(wait, LOOK_AGAIN_MS) if self._worker else wait
+
+    async def meet(self, worker: int, most: int, ttl_ms: int, now: int | None = None) -> Crew:
+        return await self._write(lambda _, at: meet(self._connection, worker, most, ttl_ms, at), now)
 
     async def counts(self) -> Counts:
         return await self._read(Ledger.counts)

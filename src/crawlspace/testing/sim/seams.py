@@ -18,13 +18,15 @@ from crawlspace.exchange import Capture, FetchError, FetchRequest, FetchResult, 
 from crawlspace.policy.commands import Asked
 from crawlspace.testing.sim.breakable import Breakable
 from crawlspace.testing.sim.web import Answer
-from crawlspace.types import Pointer
+from crawlspace.types import Crew, Pointer
 
 if TYPE_CHECKING:
     from crawlspace.testing.sim.worker import Worker
 
 QUIET = frozenset({"notes", "counts", "due_in", "robots", "find", "hosts", "segments", "refused"})
 """Calls that only read: no events."""
+SELDOM_MET = 4
+"""Workers meet each other as much less often as they would in earnest."""
 WRITING = frozenset(
     {"claim", "lease", "renew", "settle", "reclaim", "keep_robots", "note", "revise", "rule", "hold", "alarm"}
 )
@@ -51,6 +53,11 @@ class SimFrontier:
 
     async def news(self, _edition: int) -> None:
         """And so there is no news."""
+
+    async def meet(self, worker: int, most: int, ttl_ms: int) -> Crew:
+        """No event: it is heard of so seldom, and for so much longer, that hours of it are not most of the work."""
+        await self._worker.gate()
+        return await self._worker.world.store.meet(worker, most, ttl_ms * SELDOM_MET)
 
     async def _call(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         worker, world = self._worker, self._worker.world

@@ -18,7 +18,7 @@ from crawlspace.engine.intake import Intake, Request
 from crawlspace.engine.recent import Recent
 from crawlspace.events import Ending
 from crawlspace.policy.scope import Scope
-from crawlspace.testing.sim.seams import SimFetcher, SimFrontier
+from crawlspace.testing.sim.seams import SELDOM_MET, SimFetcher, SimFrontier
 
 if TYPE_CHECKING:
     from crawlspace.testing.sim.world import World
@@ -60,6 +60,13 @@ class _SeldomClock(_WorkerClock):
 
     async def sleep(self, seconds: float) -> None:
         await super().sleep(max(seconds, SELDOM_SECONDS))
+
+
+class _MeetingClock(_WorkerClock):
+    """For who looks twice a second how others do."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds * SELDOM_MET)
 
 
 class Worker:
@@ -130,6 +137,8 @@ class Worker:
             if run.reader.walls is not None:
                 run.reader.walls._chance = self._chance
             run.address_of = None
+            if self.world.plan.workers > 1:
+                crawl.share_hosts(opened.frontier, _MeetingClock(self))
             self.crawling = True
             return await crawl.run()
 
