@@ -27,6 +27,7 @@ from bench.sites import LARGE_SITES, REAL_SITES, Site, one_page_site, pages_of, 
 
 CRAWLS = "crawls"
 SECTIONS = {
+    "parts": ("the parts of a page's way, each beside a library for it", ["bench.parts"]),
     "identity": ("one page under many addresses", ["bench.identity"]),
     "hosts": ("one host and sixteen, one process and two, politeness on", ["bench.hosts"]),
     "growth": ("a discovered URL, and pages beside many known ones", ["bench.growth"]),
@@ -36,7 +37,8 @@ SECTIONS = {
     "postgres": ("the same in a server for two clients", ["bench.frontier", "postgres"]),
 }
 """The others: what each is about, and its module with its arguments."""
-WITH_PEERS = frozenset({"identity"})
+PYTHON_PEERS = frozenset({"identity", "parts"})
+NODE_PEERS = frozenset({"identity"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,8 +104,9 @@ def _section(name: str, options: argparse.Namespace) -> int:
     about, module = SECTIONS[name]
     print(f"\n{name}: {about}\n", flush=True)
     command = [sys.executable, "-m", *module]
-    if name in WITH_PEERS:
+    if name in PYTHON_PEERS:
         command += ["--peers-python", options.peers_python]
+    if name in NODE_PEERS:
         command += ["--peers-node", str(options.peers_node)] if options.peers_node else []
         command += [part for only in options.only for part in ("--only", only)]
     status = subprocess.run(command, check=False).returncode

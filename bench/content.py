@@ -68,10 +68,16 @@ def main() -> int:
     return 0
 
 
-def pages_of_docs() -> list[bytes]:
+def files_of_docs() -> list[Path]:
+    """Pages of documentation of middling size."""
     files = sorted(file for site in REAL_SITES.values() for file in site.folder.rglob("*.html"))
     fitting = [file for file in files if _SMALLEST <= file.stat().st_size <= _LARGEST]
-    return [Path(file).read_bytes() for file in fitting[:: max(len(fitting) // _PAGES, 1)]]
+    return fitting[:: max(len(fitting) // _PAGES, 1)]
+
+
+def pages_of_docs() -> list[bytes]:
+    """Their bytes."""
+    return [file.read_bytes() for file in files_of_docs()]
 
 
 def _pages_table(pages: list[bytes]) -> None:

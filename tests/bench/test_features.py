@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from bench.contenders import crawl_command
 from bench.features import DEFAULTS, FEATURES, Feature, contenders, costs
-from bench.parts import OURS, Figure
 from bench.results import Run
 from bench.rounds import START_UP
 
-from bench import features, parts
+from bench import features
 from crawlspace.settings import chosen, load
 
 ROBOTS = Feature("robots", {"robots.obey": "false"})
@@ -66,9 +65,3 @@ def test_what_a_feature_costs_is_the_ratio_within_a_round_of_what_the_defaults_c
 
 def test_there_is_one_crawl_for_each_feature_and_one_without() -> None:
     assert [each.name for each in contenders([ROBOTS, COOKIES])] == [DEFAULTS, "robots", "cookies"]
-
-
-def test_a_part_is_told_with_how_many_times_its_cost_others_take() -> None:
-    rows = [Figure("key", "us a link", OURS, 2.0), Figure("key", "us a link", "urllib", 30.0)]
-    assert "| key | us a link | 2 | urllib 30 (15 times) |" in parts.table(rows)
-    assert "| key | us a link |  | urllib 30 |" in parts.table(rows[1:])
