@@ -40,7 +40,8 @@ crawl: $(VENV)/base.stamp ## crawl URL=https://... [DIR=crawls/NAME] [CONTACT=yo
 
 test: $(VENV)/dev.stamp ## run the tests and hold them to their coverage; at most 12 minutes on 2 cores
 	@rm -f .coverage .coverage.*
-	$(BIN)/pytest --numprocesses=auto --dist=worksteal --cov --cov-report=
+# Hundreds of processes are started: each would compile all of the package again where no bytecode may be written.
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses=auto --dist=worksteal --cov --cov-report=
 	@echo 'coverage over all: 90 % at least'
 	@$(BIN)/coverage report --fail-under=90
 	@echo 'coverage of the pure packages and the vocabulary: every branch'

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -22,6 +22,7 @@ NESTING = 3
 
 _BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_HOLDERS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -45,10 +46,22 @@ def _is_elif(child: ast.AST, parent: ast.AST) -> bool:
     return isinstance(child, ast.If) and isinstance(parent, ast.If) and parent.orelse == [child]
 
 
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """What `node` holds that may hold statements; expressions never do."""
+    return (child for child in ast.iter_child_nodes(node) if isinstance(child, _HOLDERS))
+
+
+def _all_functions(node: ast.AST) -> Iterator[Function]:
+    for child in _inside(node):
+        if isinstance(child, _FUNCTIONS):
+            yield child
+        yield from _all_functions(child)
+
+
 def _nesting(node: ast.AST, depth: int = 0) -> int:
     """Deepest block under `node`; an elif is as deep as its if, and functions inside are counted by themselves."""
     deepest = depth
-    for child in ast.iter_child_nodes(node):
+    for child in _inside(node):
         if isinstance(child, _FUNCTIONS):
             continue
         deeper = isinstance(child, _BLOCKS) and not _is_elif(child, node)
@@ -64,8 +77,7 @@ def functions(source: str, name: str) -> list[Size]:
             lines=(node.end_lineno or node.lineno) - node.lineno + 1 - _docstring_lines(node),
             nesting=_nesting(node),
         )
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, _FUNCTIONS)
+        for node in _all_functions(ast.parse(source))
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -18,6 +19,14 @@ settings.load_profile("plain")
 
 UNCOVERED = ("tests/sim/", "tests/e2e/", "tests/learn/test_toyweb_learning", "tests/rekey/test_kill")
 """Whole crawls: to trace their lines takes three times as long, and what they reach others reach too."""
+
+
+def pytest_xdist_auto_num_workers() -> int | None:
+    """For `--numprocesses=auto`, three for two cores: a third of the time, tests wait for others."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores * 3 // 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -229,6 +229,7 @@ FIELDS = [
 ]
 
 
+@cache
 def _archives() -> dict[str, bytes]:
     block = b"HTTP/1.1 200 OK\r\n\r\nbody"
     plain = encode(FIELDS, block)
