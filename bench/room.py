@@ -81,7 +81,11 @@ def room(path: Path) -> Room:
     def each(*tables: str, of: str) -> float | None:
         return sum(size.get(table, 0) for table in tables) / n[of] if size and n[of] else None
 
-    key, queue, first = each("seen", of="seen"), each("queue", of="queue"), each("content", of="content")
+    key, queue, first = (
+        each("seen", of="seen"),
+        each("queued", "queued_more", of="queue"),
+        each("content", of="content"),
+    )
     return Room(
         queued=None if key is None or queue is None else key + queue,
         finished=None if key is None or first is None else key + first,

@@ -41,8 +41,8 @@ CHECKPOINT_SECONDS = 0.0004
 FILE_BYTES = 15_000
 
 STATEMENTS = {
-    "expire.mid": "UPDATE queue SET suspect",
-    "links.offered.partial": "INSERT INTO queue",
+    "expire.mid": "INSERT INTO queued_more (id, suspect)",
+    "links.offered.partial": "INSERT INTO queued (",
     "links.offered": "SELECT token, released, pace_group FROM host",
     "outcome.mid": "INSERT INTO outcome",
     "commit.mid": "COMMIT",

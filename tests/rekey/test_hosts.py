@@ -120,7 +120,7 @@ def test_hosts_with_ports_go_by_name_and_port(tmp_path: Path, url: str, name: st
 
 
 def test_a_host_whose_name_is_none_is_damage(tmp_path: Path) -> None:
-    place = store_of(tmp_path / "c", settings_with(), {"http://www.a.test/": None})
+    place = store_of(tmp_path / "c", settings_with(), {"http://www.a.test/": Reason.EXCLUDED})
     ask(place, "UPDATE host SET name = 'a b'")
     with pytest.raises(StoreDamaged, match="a host that is none"):
         rekey(place, fold_www=True)

@@ -145,13 +145,35 @@ def is_no_better(claim: Claim, way: int | None) -> bool:
     )
 
 
-LinkRow = tuple[int, int, int, bytearray, str, int, int, int | None, int]
-"""The first row of an ordinary link: host, class, number, tail, URL, depth, hops, parent, and when it was found."""
+LinkRow = tuple[int, int, int, bytearray, str, int, int | None, int]
+"""The first row of an ordinary link: host, class, number, tail, `shortened` address, depth, parent, time."""
 
 
 def is_plain(claim: Claim) -> bool:
     """Whether there is nothing more to say of a new URL than `link` says."""
-    return claim.relation is _HYPERLINK and claim.label is None and claim.meta is None and claim.request is None
+    return (
+        claim.relation is _HYPERLINK
+        and claim.hops == 0
+        and claim.label is None
+        and claim.meta is None
+        and claim.request is None
+    )
+
+
+def shortened(url: str, host: str) -> str:
+    """An address as it stands in the queue of its host: without what the host's name says already."""
+    if url.startswith("https://") and url.startswith(host + "/", 8):
+        return url[8 + len(host) :]
+    if url.startswith("http://") and url.startswith(host + "/", 7):
+        return "+" + url[7 + len(host) :]
+    return url
+
+
+def whole(short: str, host: str) -> str:
+    """The address again."""
+    if short[0] == "/":
+        return f"https://{host}{short}"
+    return f"http://{host}{short[1:]}" if short[0] == "+" else short
 
 
 def link(claim: Claim, hid: int, number: int, now: int) -> LinkRow:
@@ -162,19 +184,29 @@ def link(claim: Claim, hid: int, number: int, now: int) -> LinkRow:
         claim.front_class,
         number,
         blob(address.key[HOST_BYTES:]),
-        address.fetch_url,
+        shortened(address.fetch_url, address.host),
         claim.depth,
-        claim.hops,
         claim.parent,
         now,
     )
 
 
-def unlinked(row: LinkRow) -> Waiting:
+def unlinked(row: LinkRow, host: str) -> Waiting:
     """The same row with all its columns."""
-    hid, front_class, number, tail, url, depth, hops, parent, found_at = row
-    ahead = (hid, front_class, number, bytes(tail), url, depth, hops, 0, parent, None, found_at, 0)
+    hid, front_class, number, tail, short, depth, parent, found_at = row
+    ahead = (hid, front_class, number, bytes(tail), whole(short, host), depth, 0, 0, parent, None, found_at, 0)
     return Waiting(*ahead, None, None, None, None, 0, None, None)
+
+
+def has_more(row: Waiting) -> bool:
+    """Whether there is more to say of a queued URL than of an ordinary link."""
+    return (
+        not is_link(row)
+        or row.history is not None
+        or row.settled is not None
+        or row.route is not None
+        or bool(row.hops or row.attempts or row.suspect or row.generation)
+    )
 
 
 def is_link(row: Waiting) -> bool:

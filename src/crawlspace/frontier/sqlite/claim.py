@@ -282,7 +282,7 @@ class Claiming:
         if claim.refusal is not None:
             return
         row = self._links.get(key)
-        better = bettered(self._fresh[key] if row is None else unlinked(row), claim)
+        better = bettered(self._fresh[key] if row is None else unlinked(row, claim.address.host), claim)
         if better is not None:
             self._links.pop(key, None)
             self._fresh[key] = better
@@ -395,10 +395,9 @@ class Claiming:
 
     def _remember(self) -> None:
         """Write the new keys, in the order of their table."""
-        fresh = [(key, row[2], CLASSES * row[5] + row[1]) for key, row in self._links.items()]
-        fresh += [(key, row.id, way_of(row)) for key, row in self._fresh.items()]
-        fresh.sort()
-        for length, values in parts([(blob(key), number, way) for key, number, way in fresh]):
+        fresh = {key: (blob(key), row[2], CLASSES * row[5] + row[1]) for key, row in self._links.items()}
+        fresh |= {key: (blob(key), row.id, way_of(row)) for key, row in self._fresh.items()}
+        for length, values in parts([fresh[key] for key in sorted(fresh)]):
             self._connection.execute(listed(_SQL["remember"], length), values)
         refused = [(blob(key), row.id) for key, (row, _) in sorted(self._refused.items())]
         self._connection.executemany(_SQL["remember_refused"], refused)

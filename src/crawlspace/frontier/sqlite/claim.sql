@@ -33,7 +33,7 @@ INSERT INTO host (hid, name) VALUES (?, ?);
 -- Which of these URLs wait in this class, as ten times their number and the class, and at which depth: of those whose
 -- key does not say that a claim is no better.
 WITH asked (hid, class, id) AS (VALUES (?*3))
-SELECT 10 * q.id + q.class, q.depth FROM asked CROSS JOIN queue q
+SELECT 10 * q.id + q.class, q.depth FROM asked CROSS JOIN queued q
 ON q.hid = asked.hid AND q.class = asked.class AND q.id = asked.id;
 
 -- name: refusals

@@ -18,6 +18,9 @@ from crawlspace.types import Reason
 
 _SQL = statements(__package__, "condemned.sql")
 
+_FORGET = {"queued": ("forget_more", "forget_queued"), "delayed": ("forget_delayed",)}
+"""Where URLs wait, and the statements by which buried ones leave."""
+
 _GIVEN_UP = "its host was given up"
 
 
@@ -66,7 +69,7 @@ def _refuse(connection: sqlite3.Connection, book: Book, hid: int, now: int, limi
 def _empty(connection: sqlite3.Connection, book: Book, hid: int, end: _End, limit: int) -> int:
     """End waiting URLs of a host, no more than `limit`; how many."""
     ended = 0
-    for place in ("queued", "delayed"):
+    for place in _FORGET:
         parameters = {
             "hid": hid,
             "state": int(end.state),
@@ -76,7 +79,8 @@ def _empty(connection: sqlite3.Connection, book: Book, hid: int, end: _End, limi
             "limit": limit - ended,
         }
         n = connection.execute(_SQL[f"bury_{place}"], parameters).rowcount
-        connection.execute(_SQL[f"forget_{place}"], parameters)
+        for forget in _FORGET[place]:
+            connection.execute(_SQL[forget], parameters)
         delta = book.host(hid)
         if end.state is UrlState.DEAD:
             delta.dead += n

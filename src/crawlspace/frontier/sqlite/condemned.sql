@@ -33,10 +33,14 @@ INSERT INTO outcome (
   generation, route, :state, :now, :reason, :detail
 FROM queue WHERE hid = :hid ORDER BY class, id LIMIT :limit;
 
+-- name: forget_more
+-- And leave the queue: what there was to say of them beyond their rows.
+DELETE FROM queued_more WHERE id IN (SELECT id FROM queued WHERE hid = :hid ORDER BY class, id LIMIT :limit);
+
 -- name: forget_queued
--- And leave the queue.
-DELETE FROM queue WHERE hid = :hid AND (class, id) IN (
-  SELECT class, id FROM queue WHERE hid = :hid ORDER BY class, id LIMIT :limit
+-- And their rows.
+DELETE FROM queued WHERE hid = :hid AND (class, id) IN (
+  SELECT class, id FROM queued WHERE hid = :hid ORDER BY class, id LIMIT :limit
 );
 
 -- name: bury_delayed

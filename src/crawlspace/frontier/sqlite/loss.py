@@ -59,7 +59,7 @@ class Losing:
     def _suspect(self, token: int, hid: int, place: tuple[int, int], *, alone: bool) -> None:
         """One more loss of a URL, unless the lease had settled it; `alone` when no other lease was lost with it."""
         front_class, number = place
-        found = self._connection.execute(_SQL["suspect"], (alone, hid, front_class, number, token)).fetchall()
+        found = self._connection.execute(_SQL["suspect"], (hid, front_class, number, token, alone)).fetchall()
         if not found:
             return
         delta = self._book.host(hid)

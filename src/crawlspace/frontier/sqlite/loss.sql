@@ -12,14 +12,17 @@ SELECT token, hid FROM host WHERE token IS NOT NULL AND worker = ? ORDER BY leas
 
 -- name: suspect
 -- A lease that held this URL was lost: counted when it was the only one, marked when it was not.
-UPDATE queue SET suspect = CASE WHEN ? THEN suspect + 1 ELSE max(suspect, 1) END WHERE hid = ? AND class = ? AND id = ? AND settled IS NOT ? RETURNING suspect;
+INSERT INTO queued_more (id, suspect)
+SELECT q.id, 1 FROM queued q LEFT JOIN queued_more m ON m.id = q.id
+WHERE q.hid = ? AND q.class = ? AND q.id = ? AND m.settled IS NOT ?
+ON CONFLICT (id) DO UPDATE SET suspect = CASE WHEN ? THEN suspect + 1 ELSE max(suspect, 1) END RETURNING suspect;
 
 -- name: free
 -- A host whose lease was lost waits at least its delay.
 UPDATE host SET
   token = NULL, lease_until = NULL, worker = NULL, n_leased = 0,
   next_at = max(next_at, :now + max(coalesce(delay_ms, :first_delay_ms), coalesce(crawl_delay_ms, 0))),
-  class = coalesce((SELECT q.class FROM queue q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
+  class = coalesce((SELECT q.class FROM queued q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
 WHERE hid = :hid;
 
 -- name: drop_lease

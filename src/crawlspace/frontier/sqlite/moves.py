@@ -28,7 +28,7 @@ class Moves:
         self._connection = connection
         self._urls = Urls(connection)
         self._leased: dict[int, Waiting] = {}
-        self._gone: list[Where] = []
+        self._gone: list[Waiting] = []
         self._ends: list[tuple[Waiting, Ending]] = []
         self._queued: list[Waiting] = []
         self._delayed: list[tuple[Waiting, int]] = []
@@ -54,7 +54,7 @@ class Moves:
             return self._urls.take(hid, front_class, number, token)
         if row.settled == token:
             return None
-        self._gone.append((hid, front_class, number))
+        self._gone.append(row)
         return row
 
     def end(self, row: Waiting, ending: Ending) -> None:
@@ -80,7 +80,7 @@ class Moves:
 
     def write(self) -> None:
         """Write it all."""
-        self._connection.executemany(_SQL["leave"], sorted(self._gone))
+        self._urls.leave_all(sorted(self._gone))
         # In the order of their table, and many at once: that halves what they cost.
         self._urls.end_all(sorted(self._ends, key=_number))
         self._urls.forget_ways(row for row, end in self._ends if end.state == UrlState.SKIPPED)

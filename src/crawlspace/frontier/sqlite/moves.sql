@@ -6,10 +6,6 @@ SELECT
   q.meta, q.request, q.history, q.generation, q.settled, q.route
 FROM asked CROSS JOIN queue q ON q.hid = asked.hid AND q.class = asked.class AND q.id = asked.id;
 
--- name: leave
--- A URL leaves its host's queue.
-DELETE FROM queue WHERE hid = ? AND class = ? AND id = ?;
-
 -- name: had
 -- The URLs that had these bytes first.
 SELECT digest, id FROM content WHERE digest IN (?*);

@@ -271,7 +271,7 @@ WHERE hid = :new AND held IS NOT NULL;
 -- name: reclass_host
 -- The class of a host that has lost or won URLs.
 UPDATE host SET
-  class = coalesce((SELECT q.class FROM queue q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
+  class = coalesce((SELECT q.class FROM queued q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
 WHERE hid = ?;
 
 -- name: move_refusals
@@ -303,14 +303,14 @@ UPDATE outcome SET copy_of = NULL WHERE id > ? AND id <= ? AND copy_of = id RETU
 -- name: queue_end
 -- The row at which the next rows of the queue end.
 SELECT hid, class, id FROM (
-  SELECT hid, class, id FROM queue WHERE (hid, class, id) > (?, ?, ?) ORDER BY hid, class, id LIMIT ?
+  SELECT hid, class, id FROM queued WHERE (hid, class, id) > (?, ?, ?) ORDER BY hid, class, id LIMIT ?
 ) ORDER BY hid DESC, class DESC, id DESC LIMIT 1;
 
 -- name: point_queue
 -- Queued URLs name the URL that stayed as their parent.
-UPDATE queue SET parent = (SELECT nullif(m.winner, queue.id) FROM merged m WHERE m.id = queue.parent)
+UPDATE queued SET parent = (SELECT nullif(m.winner, queued.id) FROM merged m WHERE m.id = queued.parent)
 WHERE (hid, class, id) > (?, ?, ?) AND (hid, class, id) <= (?, ?, ?)
-  AND EXISTS (SELECT 1 FROM merged m WHERE m.id = queue.parent);
+  AND EXISTS (SELECT 1 FROM merged m WHERE m.id = queued.parent);
 
 -- name: delayed_end
 -- The row at which the next delayed rows end.
@@ -386,7 +386,7 @@ SELECT 1 FROM outcome WHERE depth > 0 LIMIT 1;
 
 -- name: follows
 -- Whether a URL that waits was found behind a link.
-SELECT 1 FROM queue WHERE depth > 0 LIMIT 1;
+SELECT 1 FROM queued WHERE depth > 0 LIMIT 1;
 
 -- name: sources
 -- The next URLs whose capture or redirect led to others.

@@ -40,5 +40,5 @@ UPDATE outcome SET state = 5, reason = ?, at = ? WHERE id = ? AND state = 6;
 -- name: reclass
 -- The class of a host that has lost or won URLs.
 UPDATE host SET
-  class = coalesce((SELECT q.class FROM queue q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
+  class = coalesce((SELECT q.class FROM queued q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
 WHERE hid = ?;

@@ -27,7 +27,7 @@ UPDATE host SET
   token = NULL, lease_until = NULL, worker = NULL, n_leased = 0, released = ?,
   next_at = ?, delay_ms = ?, crawl_delay_ms = ?, failures = ?, slowed = ?, latency_ms = ?,
   address = coalesce(?, address),
-  class = coalesce((SELECT q.class FROM queue q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
+  class = coalesce((SELECT q.class FROM queued q WHERE q.hid = host.hid ORDER BY q.class, q.id LIMIT 1), class)
 WHERE hid = ?;
 
 -- name: drop_lease

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from crawlspace.frontier.bounds import NO_TOKEN
-from crawlspace.frontier.rows import Ending, LinkRow, Waiting, is_page, key_of, outcome, page_outcome
+from crawlspace.frontier.rows import Ending, LinkRow, Waiting, has_more, is_page, key_of, outcome, page_outcome
 from crawlspace.frontier.sql import listed, parts, statements
 from crawlspace.states import UrlState
 from crawlspace.types import QueuedUrl
@@ -78,9 +78,18 @@ class Urls:
 
     def take(self, hid: int, front_class: int, number: int, token: int = NO_TOKEN) -> Waiting | None:
         """Take a URL out of the queue; None when it is not there, or lease `token` itself sent it back."""
-        # All rows of a RETURNING must be read before the statement is over.
-        rows = self._connection.execute(_SQL["take"], (hid, front_class, number, token)).fetchall()
-        return Waiting._make(rows[0]) if rows else None
+        found = self._connection.execute(_SQL["take"], (hid, front_class, number, token)).fetchone()
+        if found is None:
+            return None
+        row = Waiting._make(found)
+        self.leave_all([row])
+        return row
+
+    def leave_all(self, rows: list[Waiting]) -> None:
+        """Take rows out of the queue."""
+        self._connection.executemany(_SQL["leave"], [row[:3] for row in rows])
+        if more := [(row.id,) for row in rows if has_more(row)]:
+            self._connection.executemany(_SQL["leave_more"], more)
 
     def replace(self, place: Place, row: Waiting) -> None:
         """Write a waiting URL anew where it lies."""

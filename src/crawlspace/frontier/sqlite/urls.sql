@@ -13,16 +13,23 @@ INSERT INTO queue (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: enqueue_link
--- Links join their hosts' queues for the first time, with nothing else to say: NULLs that are written out cost far more.
-WITH asked (hid, class, id, tail, url, depth, hops, parent, found_at) AS (VALUES (?*9))
-INSERT INTO queue (hid, class, id, tail, url, depth, hops, attempts, parent, found_at, suspect, generation)
-SELECT hid, class, id, tail, url, depth, hops, 0, parent, found_at, 0, 0 FROM asked;
+-- Links join their hosts' queues for the first time, with nothing else to say.
+INSERT INTO queued (hid, class, id, tail, short, depth, parent, found_at) VALUES (?*8);
 
 -- name: take
--- A URL leaves its host's queue, unless this lease sent it back there already.
-DELETE FROM queue WHERE hid = ? AND class = ? AND id = ? AND settled IS NOT ? RETURNING
+-- A queued URL of this class, unless this lease sent it back there already.
+SELECT
   hid, class, id, tail, url, depth, hops, attempts, parent, relation, found_at, suspect, label, meta, request, history,
-  generation, settled, route;
+  generation, settled, route
+FROM queue WHERE hid = ? AND class = ? AND id = ? AND settled IS NOT ?;
+
+-- name: leave
+-- A URL leaves its host's queue.
+DELETE FROM queued WHERE hid = ? AND class = ? AND id = ?;
+
+-- name: leave_more
+-- And what there was to say of it beyond its row.
+DELETE FROM queued_more WHERE id = ?;
 
 -- name: delayed
 -- A URL that waits for a time, and that time last.
