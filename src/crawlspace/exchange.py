@@ -6,6 +6,7 @@ Nothing here knows a socket or a file. Times are integer milliseconds since 1970
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from enum import StrEnum, unique
 from typing import NamedTuple
 
@@ -64,6 +65,10 @@ class Headers:
         value = self._first.get(name.encode("latin-1"))
         return default if value is None else value.decode("latin-1")
 
+    def has_any(self, names: Set[str]) -> bool:
+        """Whether there is one under any of these names (lower case)."""
+        return any(key.decode("latin-1") in names for key in self._first)
+
     def all(self, name: str) -> list[str]:
         """Every value under `name` (lower case), in order."""
         wanted = name.encode("latin-1")
@@ -112,6 +117,9 @@ class HeadText(Headers):
 
     def get(self, name: str, default: str = "") -> str:
         return (self._known or self._read()).get(name, default)
+
+    def has_any(self, names: Set[str]) -> bool:
+        return not names.isdisjoint(self._known or self._read())
 
     def all(self, name: str) -> list[str]:
         known = self._known or self._read()

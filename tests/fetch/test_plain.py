@@ -133,6 +133,7 @@ def test_the_text_of_a_head_gives_the_same_headers_as_its_fields() -> None:
     for name in ("server", "set-cookie", "x-empty", "x-server", "cookie", "ok", "missing"):
         assert kept.get(name, "none") == fields.get(name, "none")
         assert kept.all(name) == fields.all(name)
+        assert kept.has_any({name, "other"}) == fields.has_any({name, "other"}) == bool(fields.all(name))
 
 
 def test_a_head_that_no_reading_saves_is_malformed() -> None:

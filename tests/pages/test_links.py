@@ -170,6 +170,7 @@ def test_a_background_is_a_requisite() -> None:
         ("<link rel='next nofollow' href=x>", [Link("x", Relation.ALTERNATE, nofollow=True)]),
         ("<link rel='alternate stylesheet' href=x>", []),
         ("<link rel=icon href=x>", []),
+        (f"<link rel='{'x ' * 60}next' href=x>", [Link("x", Relation.ALTERNATE)]),
         ("<meta http-equiv=Refresh content='0; url=x'>", [Link("x", Relation.REFRESH)]),
         ("<meta http-equiv=refresh content='600'>", []),
         ("<meta http-equiv=refresh content=soon>", []),

@@ -208,7 +208,7 @@ class Intake:
         for link, address in self.offered(page, source).found if resolved is None else resolved:
             if way is None or way.relation is not link.relation or marked is not link.nofollow:
                 marked = link.nofollow
-                way = self._way(source, link.relation)._replace(nofollow=marked or page.nofollow, barred=barred)
+                way = self._way(source, link.relation, nofollow=marked or page.nofollow, barred=barred)
             claim = self.found(address, way._replace(text=words.get(link, "")) if words else way)
             if claim is not None:
                 claims.append(claim)
@@ -289,10 +289,10 @@ class Intake:
         verdict = self.scope.judge(address, depth=source.depth, hops=source.hops, relation=Relation.HYPERLINK)
         return verdict is None
 
-    def _way(self, source: QueuedUrl, relation: Relation) -> Way:
+    def _way(self, source: QueuedUrl, relation: Relation, *, nofollow: bool = False, barred: bool = False) -> Way:
         """One link further than the page it is on."""
         depth = source.depth + 1
-        return Way(relation, depth, front_class(self.priority, depth, relation), source.id)
+        return Way(relation, depth, front_class(self.priority, depth, relation), source.id, nofollow, barred)
 
     def found(self, address: Address, way: Way) -> Claim | None:
         """The claim for an address that was found this way; None when the recent set holds it."""

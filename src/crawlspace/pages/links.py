@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Final
 
@@ -59,6 +59,8 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _ADDRESS_LIKE: Final = ("http://", "https://", "/", "./", "../", "?")
 _WITH_TEXT: Final = frozenset({"a", "area"})
 _NO_BASE: Final = ("data:", "javascript:")
+_USUAL_REL: Final = 100
+"""Characters of a link's relations up to which they are remembered: nearly all links have one of a few."""
 _OTHER_VERSIONS: Final = frozenset({"alternate", "next", "prev", "previous"})
 
 _LINK: Final = partial(tuple.__new__, Link)
@@ -411,7 +413,13 @@ def _is_in_head(node: LexborNode) -> bool:
 
 
 def _relations(attributes: Attributes) -> frozenset[str]:
-    return frozenset((attributes.get("rel") or "").lower().split())
+    rel = attributes.get("rel") or ""
+    return _words(rel) if len(rel) <= _USUAL_REL else frozenset(rel.lower().split())
+
+
+@lru_cache(maxsize=256)
+def _words(rel: str) -> frozenset[str]:
+    return frozenset(rel.lower().split())
 
 
 def _nofollow(attributes: LexborAttributes) -> bool:

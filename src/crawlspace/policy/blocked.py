@@ -63,7 +63,7 @@ class Detector:
         left_out = frozenset(ignore)
         self._signatures = tuple(each for each in SIGNATURES if each.id not in left_out)
         self._own = tuple(map(_Own, own))
-        self._named = tuple({name: None for each in self._signatures for name, _ in each.headers})
+        self._named = frozenset(name for each in self._signatures for name, _ in each.headers)
         self._of_status: dict[int, _Candidates] = {}
 
     def recognise(self, result: FetchResult) -> Signature | None:
@@ -76,7 +76,7 @@ class Detector:
         if status in GONE:
             return None
         reads = status >= 400 or page.may_be_wall
-        if not reads and not any(map(result.headers.get, self._named)):
+        if not reads and not result.headers.has_any(self._named):
             return None
         known = self._for(status)
         if not reads:

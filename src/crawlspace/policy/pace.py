@@ -199,7 +199,8 @@ def after(pace: Pace, outcome: Outcome, started_at: int, ended_at: int, settings
 
 def with_jitter(pace: Pace, chance: Chance, settings: HostSettings) -> Pace:
     """The clock with its next time put off by a random part of the delay, never brought forward."""
-    return replace(pace, next_at=pace.next_at + int(chance.random() * settings.jitter * pace.delay_ms))
+    late = int(chance.random() * settings.jitter * pace.delay_ms)
+    return replace(pace, next_at=pace.next_at + late) if late else pace
 
 
 def with_crawl_delay(pace: Pace, seconds: float | None, cap: float) -> Pace:
