@@ -6,9 +6,12 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from select import select
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
@@ -27,7 +30,7 @@ from crawlspace.fetch.rendering.house import House
 from crawlspace.fetch.rendering.settings import BrowserSettings
 from crawlspace.states import UrlState
 
-from .conftest import ScriptWeb, answer
+from .conftest import HOST, ScriptWeb, answer
 
 
 def _missing() -> str:
@@ -256,6 +259,28 @@ def test_pages_are_rendered_asked_for_and_bounded(web: ScriptWeb, tmp_path: Path
     asyncio.run(test())
 
 
+@contextmanager
+def relaying(target: int) -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy whose tunnels all lead to one place, and what it was asked."""
+    led: list[bytes] = []
+
+    class Relay(BaseRequestHandler):
+        def handle(self) -> None:
+            led.append(self.request.recv(9999).partition(b"\r\n")[0])
+            with socket.create_connection((HOST, target)) as on:
+                self.request.sendall(b"HTTP/1.1 200 Open\r\n\r\n")
+                ends = {self.request: on, on: self.request}
+                while all((pieces := {end: end.recv(1 << 16) for end in select(list(ends), [], [])[0]}).values()):
+                    for end, piece in pieces.items():
+                        ends[end].sendall(piece)
+
+    with ThreadingTCPServer((HOST, 0), Relay) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield f"http://{HOST}:{server.server_address[1]}", led
+        server.shutdown()
+
+
 def run_check(web: ScriptWeb) -> str:
     """What `check --deep` says: each capture is read as it was read then."""
     place = CrawlDirectory(web.directory)
@@ -268,9 +293,11 @@ def test_a_crawl_renders_shells_and_sends_what_is_blocked_by_the_browser(web: Sc
     put_challenge(web, "/two", '<p>let in</p><a href="/three">x</a>')
     web.put("/one", "<p>one</p>")
     web.put("/three", "<p>three</p>")
-    routes = {"routes": {"browser": {"kind": "browser"}}, "routing.order": ["browser"]}
     walls = {"routing.signatures": [{"id": "wall", "statuses": [403], "header": "server: wall"}]}
-    web.crawl("http://a.test/app", rendering__evidence=True, **routes, **walls)
+    with relaying(web.port) as (proxy, led):
+        routes = {"routes": {"browser": {"kind": "browser", "proxies": [proxy]}}, "routing.order": ["browser"]}
+        web.crawl("http://a.test/app", rendering__evidence=True, **routes, **walls)
+    assert set(led) == {b"CONNECT a.test:80 HTTP/1.1"}
     assert run_check(web) == "nothing is wrong; 4 captures looked at"
     for path in ("/app", "/one", "/two", "/three"):
         assert web.story(f"http://a.test{path}").state is UrlState.DONE, path

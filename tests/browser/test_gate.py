@@ -6,7 +6,8 @@ import asyncio
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from ipaddress import ip_address
 from typing import Any
 
@@ -23,6 +24,7 @@ from crawlspace.fetch.proxy import Proxies
 from crawlspace.fetch.rendering import gate as gates
 from crawlspace.fetch.rendering.gate import Gate, Outside
 from crawlspace.fetch.resolve import Resolver
+from crawlspace.fetch.tunnel import Tunnels
 
 FORMS = [
     *("127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "017700000001", "0"),
@@ -45,7 +47,9 @@ async def opened(max_bytes: int = 1 << 20, **network: Any) -> AsyncIterator[tupl
     limits, settings, clock = FetchSettings(connect_timeout=2), NetworkSettings(**network), SystemClock()
     resolver = Resolver(settings, clock)
     dialler = Dialler(limits, Reach.of(settings, public=True), resolver, Pool(1, 0))
-    gate = Gate(Outside(dialler, limits, Proxies(settings.proxy, {}, {})), max_bytes)
+    proxies = Proxies(settings.proxy, settings.proxy_auth, {"PROXY_LOGIN": "robot:open sesame"})
+    tunnels = Tunnels(limits, settings, proxies, dialler, Pool(1, 0))
+    gate = Gate(Outside(dialler, proxies, tunnels), max_bytes)
     try:
         yield gate, await gate.open()
     finally:
@@ -190,11 +194,81 @@ def test_what_a_browser_asks_for_itself_is_refused_before_it_is_looked_up() -> N
     asyncio.run(test())
 
 
-def test_nothing_goes_around_a_proxy_that_is_set() -> None:
+async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heads: list[bytes]) -> None:
+    """A proxy that says hello in the target's place, or refuses targets whose names tell it to."""
+    first = await reader.readexactly(1)
+    if first == b"\x05":
+        await reader.readexactly(2)
+        writer.write(b"\x05\x00")
+        heads.append(await reader.readexactly(10))
+        writer.write(b"\x05\x00\x00\x01" + bytes(6))
+    else:
+        heads.append(first + await reader.readuntil(b"\r\n\r\n"))
+        answers = {b"busy": b"503 Busy", b"shut": b"403 No", b"rash": b"200 Open\r\n\r\nrash"}
+        said = next((answer for name, answer in answers.items() if name in heads[-1]), b"200 Open")
+        writer.write(b"HTTP/1.1 " + said + b"\r\nContent-Length: 0\r\n\r\n")
+    with suppress(asyncio.IncompleteReadError):
+        writer.write(b"through: " + await reader.readexactly(5))
+    writer.close()
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5"])
+def test_a_host_with_a_proxy_is_reached_through_it(scheme: str) -> None:
+    heads: list[bytes] = []
+
     async def test() -> None:
-        async with opened(allow=["127.0.0.99"], proxy={"a.test": "http://127.0.0.99:1"}) as (gate, port):
-            assert (await ask(port, "a.test", 80))[0] == 2
-            assert gate.refusals == ["a.test is behind a proxy, which browsers here do not use"]
+        server = await asyncio.start_server(partial(relay, heads=heads), "127.0.0.98", 0)
+        where = f"{scheme}://127.0.0.98:{server.sockets[0].getsockname()[1]}"
+        network: dict[str, Any] = {"allow": ["127.0.0.99"], "proxy_allow": ["127.0.0.98"], "proxy": where}
+        login = {where: "PROXY_LOGIN"} if scheme == "http" else {}
+        async with opened(**network, proxy_auth=login, resolve={"a.test": "127.0.0.99:443"}) as (gate, port):
+            code, reader, writer = await ask(port, "a.test", 443)
+            assert code == 0
+            writer.write(b"hello")
+            assert await reader.read() == b"through: hello"
+            assert (gate.size, gate.problems) == (19, {})
+            assert gate.address == ("127.0.0.99:443" if scheme == "socks5" else "")
+            # What may not be reached is refused before the proxy hears of it.
+            assert [(await ask(port, "127.0.0.1", 80))[0], len(heads)] == [2, 1]
+        server.close()
+
+    asyncio.run(test())
+    if scheme == "http":
+        assert heads[0].startswith(b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n")
+        assert b"Proxy-Authorization: Basic cm9ib3Q6b3BlbiBzZXNhbWU=" in heads[0]
+    else:
+        assert heads[0] == b"\x05\x01\x00\x01" + ip_address("127.0.0.99").packed + b"\x01\xbb"
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "said"),
+    [
+        ("busy.test", FetchError.CONNECT, "proxy {} answered 503"),
+        ("shut.test", FetchError.LOCAL, "proxy {}: it answered 403"),
+        ("rash.test", FetchError.LOCAL, "proxy {}: it sent more than was asked for"),
+    ],
+)
+def test_a_proxy_that_does_not_lead_on_is_told(name: str, error: FetchError, said: str) -> None:
+    async def test() -> None:
+        server = await asyncio.start_server(partial(relay, heads=[]), "127.0.0.98", 0)
+        where = f"http://127.0.0.98:{server.sockets[0].getsockname()[1]}"
+        network: dict[str, Any] = {"allow": ["127.0.0.99"], "proxy_allow": ["127.0.0.98"], "proxy": {name: where}}
+        async with opened(**network, resolve={name: "127.0.0.99:443"}) as (gate, port):
+            assert (await ask(port, name, 443))[0] == 4
+            problem = gate.problems[name]
+            assert (problem.error, problem.detail) == (error, said.format(where))
+        server.close()
+
+    asyncio.run(test())
+
+
+def test_a_proxy_that_is_not_there_is_no_reason_to_go_around_it() -> None:
+    async def test() -> None:
+        network: dict[str, Any] = {"allow": ["127.0.0.98/31"], "proxy": {"a.test": "http://127.0.0.98:1"}}
+        async with opened(**network, resolve={"a.test": "127.0.0.99:443"}) as (gate, port):
+            assert (await ask(port, "a.test", 80))[0] == 4
+            assert gate.problems["a.test"].error is FetchError.LOCAL
+            assert gate.problems["a.test"].detail.startswith("proxy http://127.0.0.98:1: 127.0.0.98:1: ")
 
     asyncio.run(test())
 

@@ -191,8 +191,9 @@ def test_a_page_to_be_rendered_comes_whole_at_each_visit() -> None:
     [
         (["browser.executable='/no/such/program'", "rendering.evidence=true"], "is no program"),
         (["rendering.rules=['(']"], "rendering.rules"),
-        (["rendering.evidence=true", "network.proxy='http://proxy.test:3128'"], "goes through no proxy"),
-        (["routes.x.kind='browser'", "network.proxy={'*'='http://proxy.test:3128'}"], "goes through no proxy"),
+        (["rendering.evidence=true", "network.proxy='http://127.0.0.90:3128'"], "is not a public address"),
+        (["routes.x={kind='browser', proxies=['http://127.0.0.90:3128']}"], "routes.x: .*is not a public address"),
+        (["routes.x={kind='browser', proxies=['http://a:b@proxy.test']}"], "a proxy's URL holds no login"),
         (["browser.max_document=1000000000"], "browser.max_document allows"),
         (["browser.timeout=101"], "browser.timeout"),
         (["browser.block=['cookies']"], "browser.block"),

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.engine.conftest import SmallWeb
 
 from crawlspace.engine.fingerprints import Content
 from crawlspace.engine.walls import UNLIKE, Walls
@@ -196,7 +195,7 @@ def test_no_answer_says_nothing_and_is_not_asked_for_again() -> None:
     play(story)
 
 
-def test_a_page_that_is_held_against_the_answer_is_read_once(web: SmallWeb, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_is_held_against_the_answer_is_read_once(web: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Everything(dict[str, Any]):
         def get(self, key: str, default: object = None) -> Any:
             return super().get(key, (404 if "robots" in key else 200, {"Content-Type": "text/html"}, GONE.encode()))

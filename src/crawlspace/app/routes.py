@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from crawlspace.fetch.proxied import ProxyPool
 from crawlspace.fetch.proxy import Proxies
 from crawlspace.fetch.rendering.house import House
 from crawlspace.fetch.rendering.settings import BrowserRoute
-from crawlspace.fetch.resolve import Resolver
+from crawlspace.fetch.resolve import NetworkSettings, Resolver
 from crawlspace.fetch.routes import Dressed, HttpRoute
 from crawlspace.fetch.service import EVERYWHERE, ServiceFetcher, ServiceRoute, service_limits
 from crawlspace.fetch.sessions import Maker, SessionFetcher, SessionSettings, from_file, from_function
@@ -42,7 +42,7 @@ def route_fetchers(
     for name, route in settings.routes.items():
         try:
             if isinstance(route, BrowserRoute):
-                fetchers[name] = browser_of(settings, clock, house, route)
+                fetchers[name] = _browser(route, settings, clock, house)
             else:
                 fetchers[name] = _fetcher(route, settings, clock, beside)
         except ConfigError as error:
@@ -82,18 +82,30 @@ def _means(settings: Settings, clock: Clock) -> Means:
 def _http(route: HttpRoute, settings: Settings, clock: Clock) -> Fetcher:
     cookies = route.cookies and route.session is None  # a session keeps its own
     fetch = replace(settings.fetch, cookies=cookies, timeout=route.timeout or settings.fetch.timeout)
-    networks = [
-        replace(settings.network, proxy=proxy, proxy_auth={**settings.network.proxy_auth, **route.proxy_auth})
-        for proxy in route.proxies
-    ]
-    fetchers = [
+    fetcher = _pool(
         HttpFetcher(
             fetch, network, clock, user_agent=route.user_agent or settings.agent(), public=bool(settings.contact)
         )
-        for network in networks or [settings.network]
-    ]
-    fetcher = fetchers[0] if len(fetchers) == 1 else ProxyPool(fetchers)
+        for network in _networks(route, settings)
+    )
     return Dressed(fetcher, route.headers) if route.headers else fetcher
+
+
+def _browser(route: BrowserRoute, settings: Settings, clock: Clock, house: House) -> Fetcher:
+    ways = [replace(settings, network=network) for network in _networks(route, settings)]
+    return _pool(browser_of(way, clock, house, route) for way in ways)
+
+
+def _networks(route: HttpRoute | BrowserRoute, settings: Settings) -> list[NetworkSettings]:
+    """The network as it is behind each of the route's proxies; without any as it is for all."""
+    auth = {**settings.network.proxy_auth, **route.proxy_auth}
+    behind = [replace(settings.network, proxy=proxy, proxy_auth=auth) for proxy in route.proxies]
+    return behind or [settings.network]
+
+
+def _pool(made: Iterable[Fetcher]) -> Fetcher:
+    fetchers = list(made)
+    return fetchers[0] if len(fetchers) == 1 else ProxyPool(fetchers)
 
 
 def _session(fetcher: Fetcher, session: SessionSettings, settings: Settings, here: tuple[Clock, Path]) -> Fetcher:

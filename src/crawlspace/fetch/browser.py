@@ -8,19 +8,19 @@ another, once.
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from crawlspace.clock import Clock
-from crawlspace.errors import ConfigError
 from crawlspace.exchange import FetchError, FetchRequest, FetchResult, Rendered, Unrendered
 from crawlspace.fetch.dial import Dialler, Reach
 from crawlspace.fetch.foreign import Begun, Came, asked_head
 from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.pool import Pool
-from crawlspace.fetch.proxy import DIRECT, Proxies
+from crawlspace.fetch.proxy import Proxies
 from crawlspace.fetch.rendering.chromium import Gone, Opened, Way, says_gone
 from crawlspace.fetch.rendering.gate import Gate, Outside
 from crawlspace.fetch.rendering.house import House
@@ -28,6 +28,7 @@ from crawlspace.fetch.rendering.settings import BrowserSettings
 from crawlspace.fetch.rendering.tab import Answer, Tab, is_page
 from crawlspace.fetch.request import Unsendable, destination_of
 from crawlspace.fetch.resolve import NetworkSettings, Resolver
+from crawlspace.fetch.tunnel import Tunnels
 
 TRIES = 2
 """Browsers that a page is given to which end with it."""
@@ -80,19 +81,15 @@ class Browser:
         """The settings are those of its pages, with the user agent as it is sent. Raises `ConfigError` for what
         cannot be used, and where no browser is.
         """
-        if network.proxy and (isinstance(network.proxy, str) or network.proxy.get("*", DIRECT) != DIRECT):
-            raise ConfigError(
-                "a browser here goes through no proxy, and network.proxy names one for all hosts",
-                hint="name the hosts that need it, or let a route of another kind have it",
-            )
-        house.enter()
         self._house = house
         self._settings = settings
         self._limits = limits
         self._clock = clock
         self._resolver = Resolver(network, clock)
-        dialler = Dialler(limits, Reach.of(network, public), self._resolver, Pool(1, 0))
-        self._outside = Outside(dialler, limits, Proxies(network.proxy, {}, {}))
+        pool, proxies = Pool(1, 0), Proxies(network.proxy, network.proxy_auth, os.environ)
+        dialler = Dialler(limits, Reach.of(network, public), self._resolver, pool)
+        self._outside = Outside(dialler, proxies, Tunnels(limits, network, proxies, dialler, pool))
+        house.enter()
 
     async def render(self, result: FetchResult, why: str) -> Rendered | Unrendered:
         """The document that a browser makes of an answer, whose own page is not asked for again."""

@@ -247,6 +247,18 @@ class Dialler:
             self._pool.leave(endpoint.address)
             raise
 
+    async def first(self, endpoints: Sequence[Endpoint], reach: Reach) -> socket.socket:
+        """A socket that is connected to the first of these that can be had; raises `Unreachable`."""
+        for endpoint in endpoints:
+            try:
+                async with asyncio.timeout(self._limits.connect_timeout):
+                    return await self._attempt(endpoint, reach)
+            except Unreachable as problem:
+                failure = problem
+            except TimeoutError:
+                failure = self._too_late("connecting")
+        raise failure
+
     async def _attempt(self, endpoint: Endpoint, reach: Reach) -> socket.socket:
         """Connect. The place at the address is the caller's matter."""
         sock: socket.socket | None = None

@@ -32,6 +32,15 @@ PROXY = "proxy "
 """How the words for a proxy's failure begin; its address follows, and a colon."""
 
 
+class Stream(NamedTuple):
+    """Bytes to an origin and back."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    address: str
+    """Address and port of the origin where we chose it, else ""."""
+
+
 class _Way(NamedTuple):
     """From us to an origin."""
 
@@ -67,6 +76,23 @@ class Tunnels:
             for endpoint in endpoints:
                 self._pool.widen(endpoint.address, self._places)
             return await self._dialler.connect(endpoints, self._reach, deadline, partial(self._finish, way), wanted)
+        except _ThroughProxy as failure:
+            raise Unreachable(failure.error, failure.detail) from failure
+        except Unreachable as failure:
+            raise Unreachable(FetchError.LOCAL, f"{PROXY}{proxy}: {failure.detail}") from failure
+
+    async def stream(self, origin: Origin, proxy: Proxy) -> Stream:
+        """A bare stream to an origin, for who speaks to it himself; raises `Unreachable`."""
+        way = await self._way(origin, proxy)
+        try:
+            async with asyncio.timeout(self._limits.connect_timeout):
+                sock = await self._dialler.first(
+                    await self._dialler.endpoints(proxy.origin, self._reach), self._reach
+                )
+                return Stream(*await self._ends(way, sock), way.pinned)
+        except TimeoutError:
+            late = f"{PROXY}{proxy}: not done after {self._limits.connect_timeout:g} s"
+            raise Unreachable(FetchError.LOCAL, late) from None
         except _ThroughProxy as failure:
             raise Unreachable(failure.error, failure.detail) from failure
         except Unreachable as failure:
@@ -130,18 +156,36 @@ class Tunnels:
         connection.address = way.pinned
         return connection
 
-    async def _through_socks(self, way: _Way, endpoint: Endpoint, sock: socket.socket) -> Connection:
+    async def _ends(self, way: _Way, sock: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Both ends of a tunnel that was asked for on this socket."""
+        door = _Door(self._limits)
+        try:
+            if way.proxy.is_socks:
+                await self._ask_socks(way, sock)
+                return await asyncio.open_connection(sock=sock)
+            await self._knock(door, way, sock)
+            return door.ends()
+        except BaseException:
+            door.abort()
+            sock.close()
+            raise
+
+    async def _ask_socks(self, way: _Way, sock: socket.socket) -> None:
         from crawlspace.fetch import socks
 
         try:
             await socks.connect(sock, way.host, way.port, self._proxies.login(way.proxy))
-        except BaseException as error:
-            sock.close()
-            self._pool.leave(endpoint.address)
+        except (OSError, socks.Refused) as error:
             if isinstance(error, socks.Refused) and error.blames_target:
                 raise _ThroughProxy(FetchError.CONNECT, f"proxy {way.proxy}: {error}") from error
-            if isinstance(error, OSError | socks.Refused):
-                raise Unreachable(FetchError.LOCAL, str(error)) from error
+            raise Unreachable(FetchError.LOCAL, str(error)) from error
+
+    async def _through_socks(self, way: _Way, endpoint: Endpoint, sock: socket.socket) -> Connection:
+        try:
+            await self._ask_socks(way, sock)
+        except BaseException:
+            sock.close()
+            self._pool.leave(endpoint.address)
             raise
         try:
             return await self._dialler.establish(way.origin, endpoint, sock)
@@ -221,6 +265,15 @@ class _Door(asyncio.Protocol):
         if inner is None:
             raise ConnectionAbortedError("it ended in the handshake")
         connection.connection_made(inner)
+
+    def ends(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Go through without a word more: the tunnel is the stream's from here on."""
+        loop, transport = asyncio.get_running_loop(), cast(asyncio.Transport, self._transport)
+        reader = asyncio.StreamReader(loop=loop)
+        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
     def abort(self) -> None:
         if self._transport is not None:

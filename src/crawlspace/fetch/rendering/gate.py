@@ -2,8 +2,9 @@
 
 The browser looks up no names and connects to nothing but this; whatever a page asks for, by whatever protocol, is a
 host and a port here. The host is resolved by us, every address passes the guard, and the connection goes to an
-address that was judged, as a number: redirects, sockets, frames and rebinding take the same way. What is over a
-page's limits is cut. Whoever else finds the port can reach through it what the crawl may, and no more.
+address that was judged, as a number: redirects, sockets, frames and rebinding take the same way. Where a host has a
+proxy, a tunnel through that takes the place of the connection. What is over a page's limits is cut. Whoever else
+finds the port can reach through it what the crawl may, and no more.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ from typing import Final
 
 from crawlspace.exchange import FetchError
 from crawlspace.fetch.dial import Dialler, Unreachable
-from crawlspace.fetch.guard import refusal
-from crawlspace.fetch.limits import FetchSettings
 from crawlspace.fetch.proxy import Proxies
 from crawlspace.fetch.request import Origin
 from crawlspace.fetch.resolve import Endpoint
+from crawlspace.fetch.tunnel import Stream, Tunnels
 
 CONNECTIONS: Final = 500
 """Connections that one page may open."""
@@ -48,48 +48,26 @@ _DONE, _FAILED, _FORBIDDEN, _UNREACHABLE, _NO_SUCH_COMMAND = 0, 1, 2, 4, 7
 class Outside:
     """Opens connections for pages, past the guard. One for a browser."""
 
-    def __init__(self, dialler: Dialler, limits: FetchSettings, proxies: Proxies) -> None:
+    def __init__(self, dialler: Dialler, proxies: Proxies, tunnels: Tunnels) -> None:
         self._dialler = dialler
-        self._limits = limits
         self._proxies = proxies
+        self._tunnels = tunnels
 
-    async def connect(self, host: str, port: int) -> socket.socket:
-        """A socket connected to an address of the host that may be reached; raises `Unreachable`."""
+    async def connect(self, host: str, port: int) -> Stream:
+        """A stream to an address of the host that may be reached, or through its proxy; raises `Unreachable`."""
         origin = Origin("https" if port == 443 else "http", host, port)
         if host in MAKERS:
             raise Unreachable(FetchError.ADDRESS_REFUSED, f"{host} is asked by browsers themselves")
-        if self._proxies.of(origin) is not None:
-            # Going there directly would tell the host what the proxy is there to hide.
-            raise Unreachable(FetchError.ADDRESS_REFUSED, f"{host} is behind a proxy, which browsers here do not use")
+        proxy = self._proxies.of(origin)
+        if proxy is not None:
+            return await self._tunnels.stream(origin, proxy)
         reach = self._dialler.reach
-        failure: Unreachable | None = None
-        for endpoint in await self._dialler.endpoints(origin, reach):
-            try:
-                async with asyncio.timeout(self._limits.connect_timeout):
-                    connected = await _connected(endpoint)
-            except (OSError, TimeoutError) as error:
-                failure = Unreachable(FetchError.CONNECT, f"{endpoint}: {error}")
-                continue
-            reason = refusal(ip_address(connected.getpeername()[0]), *reach)
-            if reason is None:
-                return connected
-            connected.close()
-            failure = Unreachable(FetchError.ADDRESS_REFUSED, reason)
-        assert failure is not None, "there is at least one endpoint"
-        raise failure
-
-
-async def _connected(endpoint: Endpoint) -> socket.socket:
-    family = socket.AF_INET6 if endpoint.address.version == 6 else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        await asyncio.get_running_loop().sock_connect(sock, (str(endpoint.address), endpoint.port))
-    except BaseException:
-        sock.close()
-        raise
-    return sock
+        sock = await self._dialler.first(await self._dialler.endpoints(origin, reach), reach)
+        try:
+            return Stream(*await asyncio.open_connection(sock=sock), _spelled(sock))
+        except BaseException:
+            sock.close()
+            raise
 
 
 class Gate:
@@ -150,19 +128,14 @@ class Gate:
         if asked is None:
             return
         try:
-            sock = await self._outside.connect(*asked)
+            there, back, address = await self._outside.connect(*asked)
         except Unreachable as unreachable:
             self._refused(asked[0], unreachable)
             forbidden = unreachable.error is FetchError.ADDRESS_REFUSED
             writer.write(_reply(_FORBIDDEN if forbidden else _UNREACHABLE))
             await writer.drain()
             return
-        self.address = self.address or _spelled(sock)
-        try:
-            there, back = await asyncio.open_connection(sock=sock)
-        except BaseException:
-            sock.close()
-            raise
+        self.address = self.address or address
         try:
             writer.write(_reply(_DONE))
             async with asyncio.TaskGroup() as both:

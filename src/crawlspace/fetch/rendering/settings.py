@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
+from crawlspace.fetch.proxy import check_proxies
+from crawlspace.fetch.secrets import check_variables
 from crawlspace.policy.routes import RouteBase
 
 MIB: Final = 1 << 20
@@ -83,3 +85,13 @@ class BrowserRoute(RouteBase, frozen=True, kw_only=True, tag="browser"):
 
     user_agent: Annotated[str, Meta(pattern=r"^[\t -~]*$", max_length=4000)] = ""
     """Another user agent; empty: `browser.user_agent`, or the crawl's own. Robots rules go by the crawl's own."""
+    proxies: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+    """Proxies, or `direct`: a host stays with one until that fails or is refused. None: as `network.proxy` says."""
+    proxy_auth: dict[str, str] = field(default_factory=dict)
+    """From a proxy to the environment variable that holds its user:password."""
+
+    def __post_init__(self) -> None:
+        for proxy in self.proxies:
+            check_proxies(proxy, {})
+        check_proxies("", self.proxy_auth)
+        check_variables(self.proxy_auth, "proxy_auth")
