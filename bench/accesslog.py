@@ -66,6 +66,10 @@ class AccessLog:
         """Forget what was asked for until now."""
         self._start = self._path.stat().st_size
 
+    def grown(self) -> int:
+        """Bytes since the mark."""
+        return self._path.stat().st_size - self._start
+
     def requests(self) -> Requests:
         """What was asked for since the mark."""
         with self._path.open(encoding="latin-1", newline="\n") as file:

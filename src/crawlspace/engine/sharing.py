@@ -15,12 +15,19 @@ from crawlspace.engine.visit import Visit
 from crawlspace.errors import DiskFull
 from crawlspace.policy.sharing import part, surplus
 from crawlspace.ports import Company
+from crawlspace.types import Crew
 
 MEETING_SECONDS = 0.5
+IDLE_SECONDS = 0.2
+"""Between two looks of a worker that has no host."""
 ALONE_SECONDS = 1.0
 """Between two looks for others while there are none."""
+FIRST_SECONDS = 0.1
+"""After the first look: workers that are started together come one after the other. Then twice as long each time."""
 WORD_MS = 5_000
 """Who has not been heard of for so long takes no hosts."""
+
+_ALONE = Crew((), 0, 0)
 
 
 @dataclass(slots=True)
@@ -40,12 +47,20 @@ class Sharing:
     """Set when there may be something to lease."""
     part: int | None = None
     """How many of the hosts without a pace group are for this worker; None while there is nobody else."""
+    _crew: Crew = _ALONE
 
     async def run(self) -> None:
         """Until cancelled."""
+        wait = FIRST_SECONDS
         while True:
-            await self.clock.sleep(ALONE_SECONDS if self.part is None else MEETING_SECONDS)
+            await self.clock.sleep(min(wait, self._pause()))
             await self.meet()
+            wait = min(2 * wait, ALONE_SECONDS)
+
+    def _pause(self) -> float:
+        if self.part is None:
+            return ALONE_SECONDS
+        return MEETING_SECONDS if self.visits() else IDLE_SECONDS
 
     async def meet(self) -> None:
         """Hear what others do, and give back what is above our part. A full disk makes it a meeting for nothing."""
@@ -53,16 +68,19 @@ class Sharing:
             crew = await self.company.meet(self.worker, self.most if self.takes() else 0, WORD_MS)
         except DiskFull:
             return
-        before, self.part = self.part, part(self.most, crew) if crew.others else None
+        before, self._crew = self._crew, crew
+        self.part = part(self.most, crew) if crew.others else None
         if self.part is None:
-            if before is not None:
+            if before.others:
                 self.progress.set()
             return
         held = self._lone()
         held.sort(key=lambda visit: visit.unspent, reverse=True)
         for visit in held[: surplus(len(held), self.part, crew)]:
             visit.give_back()
-        if crew.free and len(held) < self.part:
+        something = crew.free and not before.free and len(held) < self.part
+        if something or (before.hosts and not crew.hosts):
+            # For this worker; or nothing for anybody any more, and the crawl may have ended.
             self.progress.set()
 
     def left(self) -> int | None:

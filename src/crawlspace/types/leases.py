@@ -118,4 +118,4 @@ class Crew(Struct, frozen=True):
     hosts: int
     """Hosts without a pace group that one of them holds, this worker included, and free ones that are due soon."""
     free: int
-    """Those that are free and due soon."""
+    """Those that are free and due now."""

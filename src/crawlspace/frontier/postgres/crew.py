@@ -21,10 +21,11 @@ async def meet(transaction: Transaction, worker: int, most: int, ttl_ms: int) ->
         await transaction.run(_SQL["say"], key=key, word=word(most, ttl_ms, transaction.now))
     if not others:
         return Crew((), 0, 0)
-    [(held, free)] = await transaction.rows(
+    [(held, soon, free)] = await transaction.rows(
         _SQL["hosts"],
         worker=numbers([worker, *others]),
+        now=transaction.now,
         soon=transaction.now + SOON_MS,
         enough=most + sum(others.values()),
     )
-    return Crew(tuple(others.values()), held + free, free)
+    return Crew(tuple(others.values()), held + soon, free)

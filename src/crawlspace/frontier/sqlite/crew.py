@@ -22,5 +22,6 @@ def meet(connection: sqlite3.Connection, worker: int, most: int, ttl_ms: int, no
     if not others:
         return Crew((), 0, 0)
     [(held,)] = connection.execute(_SQL["held"], (dumps([worker, *others]),))
-    [(free,)] = connection.execute(_SQL["free"], {"soon": now + SOON_MS, "enough": most + sum(others.values())})
-    return Crew(tuple(others.values()), held + free, free)
+    enough = most + sum(others.values())
+    soon, free = (connection.execute(_SQL["free"], (time, enough)).fetchone()[0] for time in (now + SOON_MS, now))
+    return Crew(tuple(others.values()), held + soon, free)

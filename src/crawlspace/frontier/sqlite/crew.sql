@@ -16,9 +16,9 @@ SELECT count(*) FROM host
 WHERE token IS NOT NULL AND pace_group IS NULL AND worker IN (SELECT value FROM json_each(?));
 
 -- name: free
--- Free hosts whose time comes soon, up to a number that is enough; class by class, as their index has them.
+-- Free hosts whose time comes before a moment, up to a number that is enough; class by class, as their index has them.
 WITH front (class) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9))
 SELECT count(*) FROM (
   SELECT 1 FROM front CROSS JOIN host h
-  WHERE h.class = front.class AND h.ready AND h.token IS NULL AND h.next_at <= :soon LIMIT :enough
+  WHERE h.class = front.class AND h.ready AND h.token IS NULL AND h.next_at <= ? LIMIT ?
 );

@@ -31,7 +31,8 @@ from crawlspace.urls import Identity, policy_from
 LONGEST_SECONDS = 12 * 3600.0
 """Within this time every crawl of the size ends, with clocks that are set back by hours."""
 EVENTS_BESIDE, EVENTS_EACH = 3_000, 60
-"""A crawl that has more events than these, each host and page counted, runs in circles. The worst seeds have half."""
+"""A crawl that has more events than these, each host and page counted, runs in circles. The worst seeds have half.
+Where things go wrong for longer than the first of them, so many events as they do."""
 REPEATED = 0.1
 """Share of calls that are made a second time, to see that nothing changes."""
 
@@ -110,7 +111,9 @@ class World:
         self._restarts = random.Random(f"{seed}/restarts")
         self._strikes = list(reversed(self.plan.strikes))
         self._over = asyncio.Event()
-        self._most_events = EVENTS_BESIDE + EVENTS_EACH * (len(self.web.hosts) + len(self.web.pages))
+        self._most_events = max(EVENTS_BESIDE, self.plan.events) + EVENTS_EACH * (
+            len(self.web.hosts) + len(self.web.pages)
+        )
 
     def drawn(self, chance: random.Random) -> dict[str, Any]:
         """The settings of the crawl, drawn from the seed."""
