@@ -134,11 +134,11 @@ def _is_formatted(method: str, statement: ast.expr) -> bool:
 def test_row_19_quotes_and_statements_in_urls_are_text(web: Any) -> None:
     evil = "/';DROP TABLE outcome;--\"%27)"
     web.page("http://a.test/", evil, "http://x';drop.test/", "http://a.test/?q=1' OR '1'='1")
-    web.put(f"http://a.test{evil}", b"'; DELETE FROM queue; --", b"Content-Type: text/html'; DROP TABLE host; --")
+    web.put(f"http://a.test{evil}", b"'; DELETE FROM queued; --", b"Content-Type: text/html'; DROP TABLE host; --")
     web.crawl("http://a.test/")
     with closing(sqlite3.connect(web.directory / "frontier.db")) as database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    assert {"outcome", "queue", "host"} <= tables
+    assert {"outcome", "queued", "host"} <= tables
     assert web.story("http://a.test/").state is UrlState.DONE
 
 
