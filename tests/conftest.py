@@ -78,6 +78,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.no_cover)
 
 
+def pytest_configure() -> None:
+    """Started behind a shell's `&` or `nohup`, the tests and all that they start would hear no Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[None]:
     """The command line hears no signal once it has an exit code: whoever calls it goes on to hear them."""

@@ -135,7 +135,8 @@ def test_where_captures_lie_makes_no_difference(
     place = beside(crawled, tmp_path / "crawl")
     ran = crawlspace("import", place, source, *(["--link"] if way == "linked" else []), "--json")
     assert ran.code == 0, ran.err
-    [kept] = (place / "archive").glob("*.warc.gz")
+    # A revisit is written anew in any case: how many the first crawl made is a matter of its timing.
+    [kept] = (place / "archive").glob("import-*.warc.gz" if way == "linked" else "*.warc.gz")
     assert kept.name.startswith("import-") is (way != "written again")
     assert (kept.stat().st_ino == source.stat().st_ino) is (way == "linked")
     assert crawlspace("check", place).code == 0
