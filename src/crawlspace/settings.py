@@ -28,6 +28,7 @@ from crawlspace.fetch.rendering.settings import BrowserSettings
 from crawlspace.fetch.resolve import NetworkSettings
 from crawlspace.fetch.routes import Route
 from crawlspace.frontier.settings import FrontierSettings, StoreSettings
+from crawlspace.observe.words import kinds_in_words
 from crawlspace.pages.links import PageSettings
 from crawlspace.pages.robots import RobotsSettings
 from crawlspace.parsers.settings import ParserSettings
@@ -195,6 +196,7 @@ def _of_kind(union: Any, values: Any) -> Any:
 def _refused(error: msgspec.ValidationError, kind: Any, prefix: str, source: str) -> ConfigError:
     """The error that says where a value is refused, and what could stand there."""
     text, _, path = str(error).partition(" - at `$")
+    text = kinds_in_words(text)
     path = path.rstrip("`")
     hint = f"from {source}"
     named = _NAMED.match(text)

@@ -223,7 +223,7 @@ def test_a_check_ends_with_its_code_and_says_what_it_found(crawlspace: Command, 
     assert (facts["found"], facts["repaired"], facts["left"]) == (1, 0, 1)
     repaired = crawlspace("check", crawl, "--repair")
     assert repaired.code == 0
-    assert "1 faults, 1 of them repaired" in repaired.out
+    assert "1 fault, 1 of them repaired" in repaired.out
     assert crawlspace("check", crawl).code == 0
 
 

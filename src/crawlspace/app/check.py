@@ -208,4 +208,4 @@ def told(report: Report) -> Iterator[str]:
         yield f"nothing is wrong; {report.captures} captures looked at"
         return
     repaired = f", {report.repaired} of them repaired" if report.repaired else ""
-    yield f"{report.found} faults{repaired}; {report.captures} captures looked at"
+    yield f"{report.found} fault{'s' * (report.found > 1)}{repaired}; {report.captures} captures looked at"

@@ -202,7 +202,10 @@ def _close(place: CrawlDirectory, ending: Ending, counts: Counts) -> None:
     states = counts.states
     click.echo(ENDINGS[ending])
     if ending is Ending.FINISHED and _failed(counts, None):
-        click.echo(f"Not one page came: see crawlspace dlq list {place.path}")
+        click.echo(
+            f"Not one page came: see crawlspace dlq list {place.path}\n"
+            f"Once the reason is gone, crawlspace dlq requeue {place.path} --all and the same command try again."
+        )
     click.echo(
         f"{counts.known} URLs known: {states[UrlState.DONE]} done, {states[UrlState.REDIRECTED]} redirected, "
         f"{states[UrlState.SKIPPED]} skipped, {states[UrlState.DEAD]} dead, {states[UrlState.QUEUED]} queued"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from crawlspace.states import UrlState
@@ -66,3 +67,23 @@ def _after_refusal(reason: str | None) -> str:
     if reason == Reason.IMPORTED:
         return "nothing: it was visited before, as what was imported says"
     return "nothing, unless a better path to it is found or the settings change"
+
+
+_KIND = re.compile(r"(Expected |got )`([a-z]+(?: \| [a-z]+)*)`")
+_KINDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "none",
+    "object": "a table",
+    "str": "a text",
+}
+"""Kinds of values in words, for those who never saw a type."""
+
+
+def kinds_in_words(message: str) -> str:
+    """What msgspec says of a value of a wrong kind, without the names of types."""
+    return _KIND.sub(
+        lambda match: match[1] + " or ".join(_KINDS.get(each, each) for each in match[2].split(" | ")), message
+    )
