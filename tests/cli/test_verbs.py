@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import tomli_w
 
+from crawlspace.cli import demo
 from crawlspace.settings import nested
 from crawlspace.testing.toyweb import LIGHT, ToyWeb
 
@@ -143,3 +144,11 @@ def test_the_demo_crawls_the_toy_web_and_says_where_to_look(crawlspace: Command,
 def test_help_and_version_name_the_product(crawlspace: Command) -> None:
     assert crawlspace("--version").out.startswith("crawlspace ")
     assert "normalize" in crawlspace("--help").out
+
+
+def test_the_demo_names_a_program_that_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/crawlspace")
+    assert demo.program(".venv/bin/crawlspace") == "crawlspace"
+    assert demo.program("/x/crawlspace/__main__.py").endswith(" -m crawlspace")
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert demo.program(".venv/bin/crawlspace") == ".venv/bin/crawlspace"

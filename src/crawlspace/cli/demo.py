@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from itertools import count
 from pathlib import Path
@@ -77,13 +78,20 @@ def _fresh() -> Path:
 
 
 def _suggest(place: CrawlDirectory, web: ToyWeb) -> None:
-    seed = web.seeds[0]
+    seed, name = web.seeds[0], program(sys.argv[0])
     click.echo("Look around:")
     for line in (
-        f"crawlspace stats {place.path}",
-        f"crawlspace hosts {place.path}",
-        f"crawlspace explain {place.path} {seed}",
-        f"crawlspace parse {place.path} {seed}",
-        f"crawlspace dlq list {place.path}",
+        f"{name} stats {place.path}",
+        f"{name} hosts {place.path}",
+        f"{name} explain {place.path} {seed}",
+        f"{name} parse {place.path} {seed}",
+        f"{name} dlq list {place.path}",
     ):
         click.echo(f"  {line}")
+
+
+def program(called: str) -> str:
+    """What a person types to have this program, who called it by this name and may have it on no path."""
+    if Path(called).name == "__main__.py":
+        return f"{sys.executable} -m crawlspace"
+    return "crawlspace" if shutil.which("crawlspace") else called
