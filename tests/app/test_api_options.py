@@ -175,8 +175,9 @@ def test_questions_have_names_and_are_warned_of(crawled: Path) -> None:
         crawl.sql(named="none")
 
 
-def test_a_parser_with_a_name_is_spread_over_processes(crawled: Path) -> None:
-    crawl = crawlspace.Crawl(crawled)
+def test_a_parser_with_a_name_is_spread_over_processes(crawled: Path, tmp_path: Path) -> None:
+    shutil.copytree(crawled, tmp_path / "mine")
+    crawl = crawlspace.Crawl(tmp_path / "mine")
     assert crawl.reparse("links", processes=2).parsed == 1
     assert crawl.reparse("links", Chosen(again=True)).parsed == 1
 
