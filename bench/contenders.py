@@ -18,6 +18,14 @@ from pathlib import Path
 
 CONCURRENCY = 64
 
+LEAN = {
+    "content.near": "false",
+    "content.fingerprints": "false",
+    "learning.mode": "off",
+    "routing.detect": "false",
+    "archive.metadata": "false",
+}
+"""What a crawl of ours can do without and still keep all that the durable floor keeps, and be as polite."""
 _WGET = frozenset({0, 8})
 """wget says 8 when any page was not found."""
 _PEERS = Path(__file__).parent / "peers"
@@ -97,6 +105,7 @@ def contenders(peers_python: str, peers_node: Path | None = None) -> list[Conten
     node = (peers_node or _PEERS).resolve()
     return [
         Contender("crawlspace", Keeps.ALL, "WARC", crawl_command({"content.near": "false"}), probe="crawlspace"),
+        Contender("crawlspace-lean", Keeps.ALL, "WARC", crawl_command(LEAN), probe="crawlspace"),
         Contender("floor-durable", Keeps.ALL, "WARC", _floor("durable")),
         Contender("scrapy-jobdir", Keeps.ALL, "no", _scrapy(peers_python, "job"), peers_python, "scrapy"),
         Contender("crawlee-sql", Keeps.ALL, "no", _crawlee(peers_python, "sql"), peers_python, "crawlee"),
