@@ -200,8 +200,9 @@ class Checker:
                 self._broken("I5", f"renewing token {token} is answered {renewed}")
             elif held is not None:
                 held.until = self._world.clock.now() + ttl_ms
-                held.fence = asked + ttl_ms / 1000
-                held.renewed_at = asked
+                # Two renewals may be under way behind a pause, and the answers come in any order.
+                held.fence = max(held.fence, asked + ttl_ms / 1000)
+                held.renewed_at = max(held.renewed_at, asked)
 
     def _lost(self, *, taken_back: bool, by: Worker) -> None:
         """Leases that are gone from the store without their holder's doing."""
