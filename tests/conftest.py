@@ -50,7 +50,6 @@ UNCOVERED = (
     "tests/records/test_things",
     "tests/rekey/test_hosts",
     "tests/rekey/test_rekey",
-    "tests/repo/",
     "tests/security/test_answers",
     "tests/security/test_stores",
     "tests/security/test_texts",
