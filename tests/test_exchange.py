@@ -11,6 +11,8 @@ def test_headers_keep_their_order_and_compare_without_case() -> None:
     assert headers.all("set-cookie") == ["a=1", "b=2"]
     assert headers.get("x") == "\u00e9"
     assert headers.get("missing", "none") == "none"
+    assert headers.all("missing") == []
+    assert Headers(((b"X", b"1"), (b"Y", b"2"))).all("x") == ["1"]
 
 
 def test_headers_are_values() -> None:

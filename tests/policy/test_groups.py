@@ -70,3 +70,9 @@ def test_the_rules_of_hosts_are_kept_at_hand_within_bounds(monkeypatch: pytest.M
 def test_a_pattern_that_cannot_be_read_is_told_by_its_rule() -> None:
     with pytest.raises(ConfigError, match=r"group\.rules, rule 2"):
         grouping(rules=[{"host": "a"}, {"host": "("}])
+
+
+def test_there_are_no_groups_without_a_way_to_make_them() -> None:
+    assert grouping(by="none").is_off
+    assert not grouping(by="none", rules=[{"host": "a"}]).is_off
+    assert not grouping(by="domain").is_off
