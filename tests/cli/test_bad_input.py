@@ -43,7 +43,7 @@ def is_clear(err: str) -> bool:
         (["config", "check", "-s", "fetch.timeot=3"], "did you mean fetch.timeout"),
         (["config", "check", "-s", "group.by=address", "-s", "network.proxy=http://p:8080"], "no address is known"),
         # A request that might outlast the lease of its host would never be made.
-        (["config", "check", "-s", "fetch.timeout=120"], "`float` <= 90"),
+        (["config", "check", "-s", "fetch.timeout=120"], "expected a number <= 90"),
         (["fetch", "ftp://a/"], "scheme"),
         (["fetch", "https://example.com/"], "no contact"),
         (["crwl", "http://a/"], "Did you mean 'crawl'"),
