@@ -318,14 +318,15 @@ def test_a_seed_gives_the_same_texts_again() -> None:
     assert [first.text() for _ in range(100)] == [second.text() for _ in range(100)]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", POLICIES)
-def test_bent_urls_blown_up_to_100_kb_cost_little(name: str) -> None:
-    """Taken or refused, in 10 milliseconds of a machine of our own; here it may be busy, and coverage slows it."""
+def test_bent_urls_blown_up_to_100_kb_cost_less_than_ten_milliseconds(name: str) -> None:
+    """Taken or refused. One of some tries must hold, since the machine may be busy; untraced, since that slows it."""
     fuzzer = Fuzzer(seed=43)
     for _ in range(60):
         piece = fuzzer.text() or "x"
         text = "http://a.test/" + piece * (100_000 // len(piece))
-        assert any(seconds(text, POLICIES[name]) < 0.03 for _ in range(20)), piece
+        assert any(seconds(text, POLICIES[name]) < 0.01 for _ in range(20)), piece
 
 
 def seconds(text: str, policy: Policy) -> float:
